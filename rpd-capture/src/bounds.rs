@@ -10,9 +10,10 @@ const ADDRESSES: u64 = 1 << 57;
 /// Checks that a range of addresses can be memory of a process; the reason if it cannot.
 pub(crate) fn range(base: u64, size: u64) -> Result<(), String> {
     let end = base.checked_add(size);
-    match end.is_some_and(|end| end <= ADDRESSES) {
-        true => Ok(()),
-        false => Err(format!("{size} bytes at {base:#x} cannot be memory")),
+    if end.is_some_and(|end| end <= ADDRESSES) {
+        Ok(())
+    } else {
+        Err(format!("{size} bytes at {base:#x} cannot be memory"))
     }
 }
 

@@ -20,13 +20,14 @@ pub struct Difference {
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (left, right) = self.calls;
-        match left == right {
-            true => write!(f, "call {left}: {}", self.text),
-            false => write!(
+        if left == right {
+            write!(f, "call {left}: {}", self.text)
+        } else {
+            write!(
                 f,
                 "call {left} of the first, {right} of the second: {}",
                 self.text
-            ),
+            )
         }
     }
 }

@@ -391,15 +391,16 @@ impl ExcerptWriter {
         let items = items_of(&source.call(first)?, kept);
         update(first, [std::mem::take(&mut self.before), items].concat())?;
         // With one call, its items have been written above: they are read back, so that the state before stays in them.
-        let before = match first == last {
-            true => database
+        let before = if first == last {
+            database
                 .query_row(
                     "SELECT items FROM call WHERE seq = ?",
                     [last as i64],
                     |row| row.get(0),
                 )
-                .map_err(failed)?,
-            false => items_of(&source.call(last)?, kept),
+                .map_err(failed)?
+        } else {
+            items_of(&source.call(last)?, kept)
         };
         update(last, [before, std::mem::take(&mut self.after)].concat())?;
         let codes = all_codes.iter().filter(|row| self.codes.contains(&row.id));

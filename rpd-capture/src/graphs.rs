@@ -477,9 +477,10 @@ pub fn launch_alone(launch: &Call, set: &Call, kernel: &GraphKernel) -> Call {
         }
     }
     let (grid, block, shared) = sizes;
-    let stream = match launch.device == set.device {
-        true => stream_of_launch(launch),
-        false => 0,
+    let stream = if launch.device == set.device {
+        stream_of_launch(launch)
+    } else {
+        0
     };
     let values = [
         ("gridDimX", u64::from(grid[0])),

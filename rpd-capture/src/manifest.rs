@@ -97,12 +97,13 @@ impl Manifest {
                 return Err(CaptureError::damaged(&path, error.to_string()));
             }
             Err(error) => {
-                let reason = match capture.join(UNFINISHED).is_file() {
-                    true => format!(
+                let reason = if capture.join(UNFINISHED).is_file() {
+                    format!(
                         "its rpd runs or was killed; then `rpd recover {}` makes the capture",
                         capture.display()
-                    ),
-                    false => format!("{MANIFEST}: {error}"),
+                    )
+                } else {
+                    format!("{MANIFEST}: {error}")
                 };
                 return Err(CaptureError::NoCapture {
                     path: capture.to_owned(),
@@ -133,12 +134,13 @@ impl Manifest {
     /// # Errors
     /// When it was not.
     pub fn check_origin(&self, capture: &Path) -> Result<(), CaptureError> {
-        match self.rpd.is_empty() || !capture.join(DATABASE).is_file() {
-            false => Ok(()),
-            true => Err(CaptureError::NoCapture {
+        if self.rpd.is_empty() || !capture.join(DATABASE).is_file() {
+            Err(CaptureError::NoCapture {
                 path: capture.to_owned(),
                 reason: format!("its {MANIFEST} is not of rpd, or {DATABASE} is missing"),
-            }),
+            })
+        } else {
+            Ok(())
         }
     }
 

@@ -20,9 +20,10 @@ pub(crate) fn place(operation: &Operation, entry: u64, exit: u64) -> u64 {
             Role::HandleOut(_) | Role::AddressOut | Role::StructOut(_) | Role::TextureReference
         )
     });
-    match waits || blocks || makes {
-        true => exit,
-        false => entry,
+    if waits || blocks || makes {
+        exit
+    } else {
+        entry
     }
 }
 

@@ -314,9 +314,10 @@ impl PackWriter {
         while at < size || parts.is_empty() {
             part.resize((size - at).min(CHUNK as u64) as usize, 0);
             read(at, &mut part)?;
-            parts.push(match keep {
-                true => self.store_at(&part, staged.map(|offset| offset + at))?,
-                false => *blake3::hash(&part).as_bytes(),
+            parts.push(if keep {
+                self.store_at(&part, staged.map(|offset| offset + at))?
+            } else {
+                *blake3::hash(&part).as_bytes()
             });
             at += part.len() as u64;
         }

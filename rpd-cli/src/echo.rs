@@ -20,9 +20,10 @@ pub(crate) fn lines<'a>(passes: impl Iterator<Item = &'a Options>) -> serde_json
 
 /// `word` as Python writes it.
 fn quoted(word: &str) -> String {
-    let quote = match word.contains('\'') && !word.contains('"') {
-        true => '"',
-        false => '\'',
+    let quote = if word.contains('\'') && !word.contains('"') {
+        '"'
+    } else {
+        '\''
     };
     let mut text = String::from(quote);
     for character in word.chars() {

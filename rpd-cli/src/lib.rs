@@ -134,9 +134,10 @@ fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
                 }
             }
             // `--echo` does not query the provider unless the passes depend on the answer.
-            let computed = match plan.echo && !plan.passes.iter().any(|pass| pass.auto) {
-                true => Vec::new(),
-                false => counters::validate_and_pack(&mut plan)?,
+            let computed = if plan.echo && !plan.passes.iter().any(|pass| pass.auto) {
+                Vec::new()
+            } else {
+                counters::validate_and_pack(&mut plan)?
             };
             if !plan.echo {
                 counters::validate_sampling(&mut plan)?;
@@ -158,9 +159,10 @@ fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
 /// Prints to standard output; a closed pipe is not an error. A terminal gets nothing that moves its cursor.
 pub(crate) fn print(text: &str) -> Result<u8> {
     use std::io::IsTerminal as _;
-    let text = match std::io::stdout().is_terminal() {
-        true => &rpd_core::foreign::shown_lines(text),
-        false => text,
+    let text = if std::io::stdout().is_terminal() {
+        &rpd_core::foreign::shown_lines(text)
+    } else {
+        text
     };
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),

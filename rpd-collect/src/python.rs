@@ -13,12 +13,13 @@ static SERVICE: Service = Service::new("the Python package");
 /// 1 if there is one, 0 if the time was over, and -1 if no stacks with Python frames are taken.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rpd_python_wait(milliseconds: c_int) -> c_int {
-    let wait = || match stacks::has_python() {
-        true => {
+    let wait = || {
+        if stacks::has_python() {
             let time = u64::try_from(milliseconds).ok().map(Duration::from_millis);
             python_files::wait_for_next(time).into()
+        } else {
+            -1
         }
-        false => -1,
     };
     SERVICE.run(wait).unwrap_or(-1)
 }

@@ -163,25 +163,28 @@ impl Compat {
 
     /// Tool name before `SUMMARY` in titles of tables.
     pub const fn brand(self) -> &'static str {
-        match self.has(Difference::SummaryTitle) {
-            true => "ROCPROFV3",
-            false => "RPD",
+        if self.has(Difference::SummaryTitle) {
+            "ROCPROFV3"
+        } else {
+            "RPD"
         }
     }
 
     /// Placeholder for a missing number in text tables.
     pub const fn no_number(self) -> &'static str {
-        match self.has(Difference::NoNumber) {
-            true => "NaN",
-            false => "-",
+        if self.has(Difference::NoNumber) {
+            "NaN"
+        } else {
+            "-"
         }
     }
 
     /// A warning about the command line as one line.
     pub fn warning(self, message: impl fmt::Display) -> String {
-        match self.has(Difference::Diagnostics) {
-            true => format!("Warning: {message}"),
-            false => format!("rpd: {message}"),
+        if self.has(Difference::Diagnostics) {
+            format!("Warning: {message}")
+        } else {
+            format!("rpd: {message}")
         }
     }
 }

@@ -125,9 +125,10 @@ impl<T: Copy + FromZeros + IntoBytes + Immutable> OptionalColumn<T> {
         into: &mut OptionalColumn<T>,
     ) -> io::Result<()> {
         into.is_present = self.is_present;
-        match self.is_present {
-            true => self.values.pick(storage, places, &mut into.values)?,
-            false => into.empty_rows += places.len(),
+        if self.is_present {
+            self.values.pick(storage, places, &mut into.values)?
+        } else {
+            into.empty_rows += places.len()
         }
         Ok(())
     }

@@ -236,9 +236,10 @@ fn remove(path: &Path) -> io::Result<()> {
         companion.push(ending);
         let _ = std::fs::remove_file(companion);
     }
-    match std::fs::symlink_metadata(path)?.is_dir() {
-        true => std::fs::remove_dir_all(path),
-        false => std::fs::remove_file(path),
+    if std::fs::symlink_metadata(path)?.is_dir() {
+        std::fs::remove_dir_all(path)
+    } else {
+        std::fs::remove_file(path)
     }
 }
 
@@ -312,9 +313,10 @@ fn is_in_use(name: &str, age: Option<Duration>) -> Option<bool> {
     let pid: u32 = parts.next()?.parse().ok()?;
     let start: u64 = parts.next()?.parse().ok()?;
     parts.next()?;
-    Some(match place == system() {
-        true => procfs::stat(pid).is_some_and(|stat| stat.runs && stat.start == start),
-        false => age.is_none_or(|age| age < ABANDONED),
+    Some(if place == system() {
+        procfs::stat(pid).is_some_and(|stat| stat.runs && stat.start == start)
+    } else {
+        age.is_none_or(|age| age < ABANDONED)
     })
 }
 
@@ -388,9 +390,10 @@ mod tests {
             "x.part".to_owned(),
         ];
         for name in gone.iter().chain(&kept) {
-            match name.contains("dir") {
-                true => std::fs::create_dir(path(name)).expect("made"),
-                false => std::fs::write(path(name), "").expect("written"),
+            if name.contains("dir") {
+                std::fs::create_dir(path(name)).expect("made")
+            } else {
+                std::fs::write(path(name), "").expect("written")
             }
         }
         std::fs::write(path(&gone[1]).join("file"), "").expect("written");

@@ -247,9 +247,10 @@ pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
         // `char*` is where a call writes to, and its text is not there yet when the call begins. This one is read.
         let read = declared == "const char*"
             || (operation == "__hipRegisterFunction" && parameter.name == "deviceFunction");
-        let output = match parameter.is_output {
-            true => Some(pointee(&parameter, &types, &results)?),
-            false => None,
+        let output = if parameter.is_output {
+            Some(pointee(&parameter, &types, &results)?)
+        } else {
+            None
         };
         layout.arguments.push(Argument {
             name: parameter.name,

@@ -293,12 +293,13 @@ fn check(
         return Ok(());
     };
     if read.is_dir() {
-        return match target.starts_with(&input_path) {
-            true => Err(Refusal::IsInInput {
+        return if target.starts_with(&input_path) {
+            Err(Refusal::IsInInput {
                 output: path.to_owned(),
                 input: input.to_owned(),
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         };
     }
     let belongs = |ending: &&str| {
@@ -306,9 +307,10 @@ fn check(
         companion.push(ending);
         target == Path::new(&companion)
     };
-    match COMPANIONS.iter().any(belongs) {
-        true => Err(Refusal::IsInput(path.to_owned())),
-        false => Ok(()),
+    if COMPANIONS.iter().any(belongs) {
+        Err(Refusal::IsInput(path.to_owned()))
+    } else {
+        Ok(())
     }
 }
 
@@ -343,12 +345,13 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 fn for_terminal(is_terminal: bool, out: impl Write + 'static) -> Box<dyn Write> {
-    match is_terminal {
-        true => Box::new(Terminal {
+    if is_terminal {
+        Box::new(Terminal {
             out,
             rest: Vec::new(),
-        }),
-        false => Box::new(out),
+        })
+    } else {
+        Box::new(out)
     }
 }
 

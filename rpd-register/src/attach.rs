@@ -247,9 +247,10 @@ pub(crate) unsafe fn write(environment: Environment, memory: *mut u8) -> Environ
             [] => &[][..],
             _ => &list.separators[..1],
         };
-        let (before, after) = match list.first {
-            true => (list.entry.as_slice(), value),
-            false => (value, list.entry.as_slice()),
+        let (before, after) = if list.first {
+            (list.entry.as_slice(), value)
+        } else {
+            (value, list.entry.as_slice())
         };
         for part in [list.name, before, separator, after, b"\0"] {
             // SAFETY: `size` counted these parts.

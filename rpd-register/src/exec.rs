@@ -336,9 +336,10 @@ extern "C" fn next(index: usize) -> *const c_void {
         prepare();
     }
     let next = NEXT[index].load(Ordering::Acquire);
-    match next.is_null() {
-        true => missing as *const c_void,
-        false => next,
+    if next.is_null() {
+        missing as *const c_void
+    } else {
+        next
     }
 }
 

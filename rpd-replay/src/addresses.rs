@@ -145,9 +145,10 @@ impl HeldRanges {
         let regions = std::mem::take(&mut self.regions);
         let mut failed = None;
         for (index, region) in regions.iter().enumerate() {
-            let done = match region.host {
-                true => occupy_host(hip, region),
-                false => occupy_device(hip, region, device(region.device)),
+            let done = if region.host {
+                occupy_host(hip, region)
+            } else {
+                occupy_device(hip, region, device(region.device))
             };
             if let Err(reason) = done {
                 failed = Some((index, reason));

@@ -141,10 +141,7 @@ impl Player {
         let [width, height, depth] = array.extent;
         // `hipMemcpy3DParms`: on each side an array, a position and pitched memory; then the extent and the kind.
         let mut parameters = [0u64; 20];
-        let (memory, other) = match to_array {
-            true => (4, 8),
-            false => (12, 0),
-        };
+        let (memory, other) = if to_array { (4, 8) } else { (12, 0) };
         parameters[memory..memory + 4].copy_from_slice(&[
             host,
             width * array.element,
@@ -153,18 +150,16 @@ impl Player {
         ]);
         parameters[other] = now;
         parameters[16..19].copy_from_slice(&[width, height, depth]);
-        parameters[19] = match to_array {
-            true => TO_DEVICE,
-            false => TO_HOST,
-        };
+        parameters[19] = if to_array { TO_DEVICE } else { TO_HOST };
         let device = self.device;
         if device != array.device {
             self.set_device(array.device)?;
         }
         self.copy_3d(word_of(&mut parameters))?;
-        match device == array.device {
-            true => Ok(()),
-            false => self.set_device(device),
+        if device == array.device {
+            Ok(())
+        } else {
+            self.set_device(device)
         }
     }
 

@@ -257,16 +257,17 @@ impl Player {
     ) -> Result<Option<u64>, ReplayError> {
         let wanted = out_word(call, position_of_count(operation, position) as u16);
         let found = behind.stored(position_of_count(operation, position));
-        match wanted == found {
-            true => Ok(behind.stored(position)),
-            false => Err(ReplayError::new(
+        if wanted == found {
+            Ok(behind.stored(position))
+        } else {
+            Err(ReplayError::new(
                 Status::Api,
                 format!(
                     "lists {} nodes here, and listed {} in the capture",
                     found.unwrap_or(0),
                     wanted.unwrap_or(0)
                 ),
-            )),
+            ))
         }
     }
 
@@ -322,9 +323,10 @@ impl Player {
         ]);
         let extent = Extent([0, 1, 2].map(|index| field("extent", index)));
         let value = call.argument("value") as i32;
-        let stream = match operation.name().contains("Async") {
-            true => Some(self.stream(call, operation)),
-            false => None,
+        let stream = if operation.name().contains("Async") {
+            Some(self.stream(call, operation))
+        } else {
+            None
         };
         match self.hip.memset_3d(at, value, extent, stream)? {
             SUCCESS => Ok(()),

@@ -163,9 +163,10 @@ impl Player {
         stream: u64,
     ) -> Result<(), ReplayError> {
         for variable in shared_variables {
-            let (to, from) = match to_replacing {
-                true => (variable.replacing, variable.captured),
-                false => (variable.captured, variable.replacing),
+            let (to, from) = if to_replacing {
+                (variable.replacing, variable.captured)
+            } else {
+                (variable.captured, variable.replacing)
             };
             self.hip
                 .check("hipMemcpyDtoDAsync", &[to, from, variable.size, stream])?;
@@ -277,9 +278,10 @@ impl Player {
             }
             self.copy(now, bytes.as_ptr() as u64, size)?;
         }
-        match call.device == self.device {
-            true => Ok(()),
-            false => self.set_device(call.device),
+        if call.device == self.device {
+            Ok(())
+        } else {
+            self.set_device(call.device)
         }
     }
 

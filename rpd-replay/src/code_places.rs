@@ -38,9 +38,10 @@ impl Player {
             let place = self.code_place(code, on)?;
             self.code_places.insert((code, on), place);
         }
-        match device == self.device {
-            true => Ok(()),
-            false => self.set_device(device),
+        if device == self.device {
+            Ok(())
+        } else {
+            self.set_device(device)
         }
     }
 

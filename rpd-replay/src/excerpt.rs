@@ -115,12 +115,11 @@ pub fn excerpt(
     let name = launch.map(|launch| format!("{}#{}", player.kernel_name(&call), launch.launch));
     taker.take_state(&mut player, part, &call)?;
     // Calls whose results are copies to the host are compared by these; a launch has none.
-    let (saved, arrays) = match name.is_some() || !has_results(&rows, first, last)? {
-        true => (player.save()?, player.save_arrays()?),
-        false => {
-            taker.variables.clear();
-            (Vec::new(), Vec::new())
-        }
+    let (saved, arrays) = if name.is_some() || !has_results(&rows, first, last)? {
+        (player.save()?, player.save_arrays()?)
+    } else {
+        taker.variables.clear();
+        (Vec::new(), Vec::new())
     };
     player.play_calls(&rows, (first, last), |_, _| Ok(Step::Go))?;
     taker.take_results(&mut player, saved, name.is_some())?;
@@ -245,9 +244,10 @@ impl MemoryReader {
                 .find(live)
                 .is_some_and(|one| memory_kind::is_host_visible(one.kind));
             // Host-visible memory is written by the host in a replay; other memory by a copy.
-            let purpose = match is_visible {
-                true => data_use::UPDATE,
-                false => data_use::MEMORY,
+            let purpose = if is_visible {
+                data_use::UPDATE
+            } else {
+                data_use::MEMORY
             };
             self.bytes += size;
             self.writer.memory(base, size, purpose, true, |at, bytes| {

@@ -119,9 +119,10 @@ impl Hip {
         unsafe {
             type Name = unsafe extern "C" fn(i32) -> *const c_char;
             let name = std::mem::transmute::<usize, Name>(address)(error);
-            match name.is_null() {
-                true => format!("error {error}"),
-                false => CStr::from_ptr(name).to_string_lossy().into_owned(),
+            if name.is_null() {
+                format!("error {error}")
+            } else {
+                CStr::from_ptr(name).to_string_lossy().into_owned()
             }
         }
     }

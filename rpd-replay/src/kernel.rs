@@ -291,9 +291,10 @@ impl Player {
             self.restore(&saved, runs.unsteady)?;
             self.restore_arrays(&arrays, runs.unsteady)?;
         }
-        runs.restored = match runs.unsteady {
-            true => runs.reachable,
-            false => written(&saved, &arrays).iter().map(|(_, len)| len).sum(),
+        runs.restored = if runs.unsteady {
+            runs.reachable
+        } else {
+            written(&saved, &arrays).iter().map(|(_, len)| len).sum()
         };
         if runs.unsteady {
             self.note(format!(

@@ -114,9 +114,10 @@ impl Player {
                     && now != value
                 {
                     place.copy_from_slice(&now.to_le_bytes());
-                    match certain {
-                        true => self.translation.certain += 1,
-                        false => self.translation.probable += 1,
+                    if certain {
+                        self.translation.certain += 1
+                    } else {
+                        self.translation.probable += 1
                     }
                 }
             }

@@ -134,11 +134,11 @@ impl Player {
             return Err(ReplayError::damaged("its memory is not in the capture"));
         };
         let mut now = made.base;
-        match self.same {
-            true => self.reuse(call, operation, made.base, made.size)?,
-            false => self
-                .hip
-                .check("hipMalloc", &[word_of(&mut now), made.size])?,
+        if self.same {
+            self.reuse(call, operation, made.base, made.size)?
+        } else {
+            self.hip
+                .check("hipMalloc", &[word_of(&mut now), made.size])?
         }
         self.translation.insert(made.base, made.size, now);
         Ok(())

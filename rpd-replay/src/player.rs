@@ -585,9 +585,10 @@ impl Player {
             let name = String::from_utf8_lossy(name).into_owned();
             self.compare_bytes(call.seq, &data, &bytes, Some(name))?;
         }
-        match call.device == self.device {
-            true => Ok(()),
-            false => self.set_device(call.device),
+        if call.device == self.device {
+            Ok(())
+        } else {
+            self.set_device(call.device)
         }
     }
 

@@ -97,9 +97,10 @@ impl std::fmt::Display for Mismatch {
             self.copy,
             self.size,
             place(self.address, self.variable.as_deref()),
-            match self.varies {
-                true => " and from replay to replay",
-                false => "",
+            if self.varies {
+                " and from replay to replay"
+            } else {
+                ""
             }
         )?;
         if let Some((offset, elements)) = self.first {

@@ -24,9 +24,10 @@ pub struct KernelNames {
 
 impl KernelNames {
     fn dialect(self) -> Dialect {
-        match self.original {
-            true => Dialect::Rocprofv3,
-            false => Dialect::Any,
+        if self.original {
+            Dialect::Rocprofv3
+        } else {
+            Dialect::Any
         }
     }
 }
@@ -63,9 +64,10 @@ pub fn formatted(raw: &str, names: KernelNames) -> Cow<'_, str> {
 /// The name of a kernel that was never registered, which has number `kernel` in its recording. With
 /// [`KernelNames::original`] it is the number alone, as rocprofv3 has it.
 pub fn without_symbol(kernel: u64, names: KernelNames) -> String {
-    match names.original {
-        true => kernel.to_string(),
-        false => format!("kernel {kernel} (no symbol)"),
+    if names.original {
+        kernel.to_string()
+    } else {
+        format!("kernel {kernel} (no symbol)")
     }
 }
 

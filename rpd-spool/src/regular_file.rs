@@ -187,9 +187,10 @@ pub fn read(path: &Path, links: Links, limit: u64) -> Result<Vec<u8>, FileError>
     let mut content = Vec::new();
     // It may grow while it is read, and files of the kernel report a size of 0.
     file.take(limit + 1).read_to_end(&mut content)?;
-    match content.len() as u64 > limit {
-        true => Err(FileError::TooLarge { limit }),
-        false => Ok(content),
+    if content.len() as u64 > limit {
+        Err(FileError::TooLarge { limit })
+    } else {
+        Ok(content)
     }
 }
 

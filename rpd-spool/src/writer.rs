@@ -495,9 +495,10 @@ impl StreamWriter {
         // Most threads of most programs never fill a segment; one that did will fill the next as well.
         let ahead = self.next_segment > 0;
         let mut file = path(&self.name, self.next_segment)?;
-        let spare = match ahead && len == LARGEST_SEGMENT && self.bound.is_none() {
-            true => self.directory.spares.take(&file),
-            false => None,
+        let spare = if ahead && len == LARGEST_SEGMENT && self.bound.is_none() {
+            self.directory.spares.take(&file)
+        } else {
+            None
         };
         let mut made = match spare {
             Some(mapping) => Ok(mapping),

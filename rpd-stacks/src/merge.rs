@@ -61,10 +61,13 @@ impl Places {
         let anchors = groups.iter().map(|group| group.anchor as u64);
         match placing.rule {
             PlacingRule::Anchors => by_anchor(native, anchors, places),
-            PlacingRule::AnchorsAndCount => match activations().count() == groups.len() {
-                true => by_anchor(native, anchors, places),
-                false => Placed::Contradiction,
-            },
+            PlacingRule::AnchorsAndCount => {
+                if activations().count() == groups.len() {
+                    by_anchor(native, anchors, places)
+                } else {
+                    Placed::Contradiction
+                }
+            }
             PlacingRule::Count | PlacingRule::ExactCount => {
                 let mut count = 0;
                 for frame in activations() {
@@ -116,9 +119,10 @@ impl Places {
         let groups = python.groups();
         let mut found = 0;
         let placed = self.find(native, python, placing);
-        self.innermost = match placed == Placed::All && !groups.is_empty() {
-            true => self.native[0],
-            false => NOWHERE,
+        self.innermost = if placed == Placed::All && !groups.is_empty() {
+            self.native[0]
+        } else {
+            NOWHERE
         };
         let mut places = &self.native[..groups.len()];
         let begin_of = |group: usize| group.checked_sub(1).map_or(0, |before| groups[before].end);

@@ -282,9 +282,12 @@ fn memory(
         class == OperationClass::Memory(MemoryLevel::Real, Some(action))
     };
     let is_free = |index: usize| does(index, MemoryAction::Free);
-    let time = |index: usize| match is_free(index) {
-        true => table.start[index].0,
-        false => table.end[index].0,
+    let time = |index: usize| {
+        if is_free(index) {
+            table.start[index].0
+        } else {
+            table.end[index].0
+        }
     };
     // Rows are ordered by start, and memory changes at ends, too.
     let mut order: Vec<usize> = table.indices().collect();

@@ -47,9 +47,10 @@ fn function(object: &JitObject, symbol: &[u8]) -> Option<(u64, u64)> {
     let header = object.sections.chunks_exact(SECTION).nth(section.into())?;
     let (start, len) = (number(header, 16, 8), number(header, 32, 8));
     // Some compilers write addresses where offsets are expected.
-    match value >= start && value - start < len {
-        true => Some((value, size)),
-        false => Some((start.checked_add(value)?, size)),
+    if value >= start && value - start < len {
+        Some((value, size))
+    } else {
+        Some((start.checked_add(value)?, size))
     }
 }
 

@@ -44,9 +44,10 @@ pub(crate) fn stubs<'data, R: ReadRef<'data>>(file: &File<'data, R>) -> Vec<Stub
         };
         // A file with debug information alone has the section's header and no bytes.
         let Ok(code) = section.data() else { continue };
-        let size = match name == ".plt.got" && code.starts_with(&JUMP) {
-            true => SHORT,
-            false => LONG,
+        let size = if name == ".plt.got" && code.starts_with(&JUMP) {
+            SHORT
+        } else {
+            LONG
         };
         let starts = (section.address()..).step_by(size as usize);
         for (start, stub) in starts.zip(code.chunks(size as usize)) {

@@ -202,9 +202,10 @@ fn accept(path: &Path, module: &Module) -> Result<(PathBuf, ObjectFile), NoFile>
         std::io::ErrorKind::InvalidData => NoFile::NotElf,
         _ => NoFile::Unreadable,
     })?;
-    match object.build_id == module.build_id {
-        true => Ok((path.to_owned(), object)),
-        false => Err(NoFile::OtherBuild),
+    if object.build_id == module.build_id {
+        Ok((path.to_owned(), object))
+    } else {
+        Err(NoFile::OtherBuild)
     }
 }
 

@@ -68,8 +68,9 @@ fn change(connection: &Connection, tables: &[String], change: &[u8; 9]) {
         _ => format!("UPDATE \"{table}\" SET \"{column}\" = ?1 WHERE {place}"),
     };
     // The deletion has no parameter.
-    let _ = match sql.contains("?1") {
-        true => connection.execute(&sql, [value]),
-        false => connection.execute(&sql, []),
+    let _ = if sql.contains("?1") {
+        connection.execute(&sql, [value])
+    } else {
+        connection.execute(&sql, [])
     };
 }

@@ -115,9 +115,10 @@ impl Probe for Limit<'_> {
 fn straighten(word: u32) -> u32 {
     let is_sopp = word >> 23 == 0b1_0111_1111;
     let is_sopk = word >> 28 == 0b1011;
-    match is_sopp || is_sopk {
-        true => word & !0x8000,
-        false => word,
+    if is_sopp || is_sopk {
+        word & !0x8000
+    } else {
+        word
     }
 }
 

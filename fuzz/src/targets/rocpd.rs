@@ -32,9 +32,10 @@ fn shrunk(original: &[u8]) -> Vec<u8> {
     std::fs::write(&path, original).expect("written");
     let connection = Connection::open(&path).expect("opened");
     for table in cells::tables(&connection, TABLES) {
-        let keep = match table.contains("_string_") || table.contains("_info_") {
-            true => continue,
-            false => 4,
+        let keep = if table.contains("_string_") || table.contains("_info_") {
+            continue;
+        } else {
+            4
         };
         let sql = format!(
             "DELETE FROM \"{table}\" WHERE rowid NOT IN (SELECT rowid FROM \"{table}\" ORDER BY rowid DESC LIMIT {keep}) \

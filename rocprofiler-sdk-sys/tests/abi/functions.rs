@@ -34,9 +34,12 @@ fn load_fills_each_slot_with_the_function_of_its_name() {
 
 #[test]
 fn load_accepts_absent_optional_functions() {
-    let lookup = |name: &CStr| match Functions::OPTIONAL.contains(&name) {
-        true => null_mut(),
-        false => address_of(name),
+    let lookup = |name: &CStr| {
+        if Functions::OPTIONAL.contains(&name) {
+            null_mut()
+        } else {
+            address_of(name)
+        }
     };
     // SAFETY: nothing is called.
     let table = unsafe { Functions::load(lookup) }.expect("required names are present");

@@ -384,9 +384,12 @@ pub unsafe extern "C" fn rocprof_trace_decoder_codeobj_load(
 /// Drops a code object.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprof_trace_decoder_codeobj_unload(handle: Handle, id: u64) -> Status {
-    with(handle, |state| match state.code.remove(id) {
-        true => SUCCESS,
-        false => ERROR,
+    with(handle, |state| {
+        if state.code.remove(id) {
+            SUCCESS
+        } else {
+            ERROR
+        }
     })
 }
 

@@ -130,9 +130,12 @@ fn decoded_files_have_the_lines_and_sums_of_the_trace() {
     assert_eq!(lines[0].number, 1);
 
     // Sources with all that JSON has to escape: thread-trace-47.
-    let source = |pc: Pc| match pc.address == entry {
-        true => "/a \"b\"/c,d\\e.hip:3 -> /f.hip:9".to_owned(),
-        false => String::new(),
+    let source = |pc: Pc| {
+        if pc.address == entry {
+            "/a \"b\"/c,d\\e.hip:3 -> /f.hip:9".to_owned()
+        } else {
+            String::new()
+        }
     };
     let counters = ["SQ_WAVES".to_owned()];
     folder

@@ -46,12 +46,11 @@ pub(crate) fn carry_out(
         args: step == EXPORT || format.is_some_and(|format| registry::entry(format).arguments),
         ..options
     };
-    let session = match source.is_dir() {
-        true => Session::open(source, load)?,
-        false => {
-            let database = Database::open(source)?;
-            database.session(&database.recordings()[0], load)?.0
-        }
+    let session = if source.is_dir() {
+        Session::open(source, load)?
+    } else {
+        let database = Database::open(source)?;
+        database.session(&database.recordings()[0], load)?.0
     };
     let names = KernelNames::default();
     let statistics = || Statistics::new(&session, names)?.session_stats();

@@ -142,9 +142,10 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     });
     let layout = given
         .layout
-        .unwrap_or(match compat.has(Difference::RocpdLayout) {
-            true => Layout::Original,
-            false => Layout::Rpd,
+        .unwrap_or(if compat.has(Difference::RocpdLayout) {
+            Layout::Original
+        } else {
+            Layout::Rpd
         });
     given.layout = Some(layout);
     // The original's names, which scripts look for.
@@ -233,9 +234,10 @@ impl Arguments {
             naming::check(pattern)
                 .map_err(|error| Failure::usage(format!("{NAME}: {error} in '{pattern}'")))?;
         }
-        let directory = match naming::starts_with_placeholder(&pattern) {
-            true => pattern,
-            false => os_text::escape(std::path::absolute(directory)?.as_os_str()),
+        let directory = if naming::starts_with_placeholder(&pattern) {
+            pattern
+        } else {
+            os_text::escape(std::path::absolute(directory)?.as_os_str())
         };
         Ok(Options {
             formats: self.formats.clone(),
@@ -347,9 +349,10 @@ fn convert_recording(
             is_complete: true,
         });
     }
-    let stats = match options.stats {
-        true => Some(Statistics::new(session, options.kernel_names)?.session_stats()?),
-        false => None,
+    let stats = if options.stats {
+        Some(Statistics::new(session, options.kernel_names)?.session_stats()?)
+    } else {
+        None
     };
     note_left_out(path, stats.as_ref().map_or(0, |stats| stats.left_out));
     let mut files = Files {
@@ -393,9 +396,10 @@ fn size(path: &Path) -> u64 {
 
 fn report(files: &[PathBuf], compat: Compat) {
     for file in files {
-        match compat.has(Difference::ResultFiles) {
-            true => eprintln!("Opened result file: {}", file.display()),
-            false => eprintln!("rpd: wrote {}", crate::report::shown(file)),
+        if compat.has(Difference::ResultFiles) {
+            eprintln!("Opened result file: {}", file.display())
+        } else {
+            eprintln!("rpd: wrote {}", crate::report::shown(file))
         }
     }
 }

@@ -98,9 +98,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     };
     let mut rest = given.databases.iter();
     let mut side = |named: &Vec<PathBuf>| -> Option<Vec<PathBuf>> {
-        match named.is_empty() {
-            true => rest.next().map(|path| vec![path.clone()]),
-            false => Some(named.clone()),
+        if named.is_empty() {
+            rest.next().map(|path| vec![path.clone()])
+        } else {
+            Some(named.clone())
         }
     };
     let sides = (side(&given.before), side(&given.after), rest.next());
@@ -149,9 +150,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         );
     }
     verdict.print();
-    Ok(match verdict.slower.is_empty() {
-        true => exit_status::SUCCESS,
-        false => exit_status::SLOWER,
+    Ok(if verdict.slower.is_empty() {
+        exit_status::SUCCESS
+    } else {
+        exit_status::SLOWER
     })
 }
 

@@ -74,9 +74,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     for folder in &given.folders {
         let runs = find_runs(folder).runs;
         if runs.is_empty() {
-            let problem = match folder.is_dir() {
-                true => "holds no run that is not finished",
-                false => "No such directory",
+            let problem = if folder.is_dir() {
+                "holds no run that is not finished"
+            } else {
+                "No such directory"
             };
             return Err(Failure::failed(format!("{}: {problem}", folder.display())).into());
         }

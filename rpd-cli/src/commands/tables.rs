@@ -102,9 +102,10 @@ impl TableOptions {
 impl RowOptions {
     /// Letters in a line of standard output, where it is a terminal and they are to be limited.
     pub(crate) fn width(&self) -> Option<usize> {
-        match self.wide {
-            true => None,
-            false => terminal::width(io::stdout()),
+        if self.wide {
+            None
+        } else {
+            terminal::width(io::stdout())
         }
     }
 

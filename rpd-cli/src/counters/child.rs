@@ -133,12 +133,13 @@ impl LoadedSdk {
 
     fn check(&self, status: rocprofiler_status_t, what: &str) -> QueryResult<()> {
         let verdict = self.verdict(status);
-        match verdict.is_success() {
-            true => Ok(()),
-            false => Err(format!(
+        if verdict.is_success() {
+            Ok(())
+        } else {
+            Err(format!(
                 "{what}: {} (status {})",
                 verdict.text, verdict.status
-            )),
+            ))
         }
     }
 

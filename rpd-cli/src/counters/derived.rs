@@ -46,9 +46,10 @@ impl Formulas {
                 let size = u8::try_from(dimension.size).ok()?;
                 Some((Dimension::from_name(&dimension.name)?, size))
             });
-            let shape = match counter.constant {
-                true => Shape::single(),
-                false => Shape::new(extents),
+            let shape = if counter.constant {
+                Shape::single()
+            } else {
+                Shape::new(extents)
             };
             formulas.shapes.insert(counter.name.clone(), shape);
         }

@@ -181,19 +181,23 @@ impl ProviderCounters {
             return Ok(Vec::new());
         };
         // Verdicts answer the sets by position: a reply with another number of them answers nothing.
-        let answers = match asked.is_empty() {
-            true => Vec::new(),
-            false => match self.queries.query(&query)? {
+        let answers = if asked.is_empty() {
+            Vec::new()
+        } else {
+            match self.queries.query(&query)? {
                 Reply::Verdicts(verdicts) if verdicts.len() == asked.len() => verdicts,
                 _ => return Err(self.queries.unexpected(&query)),
-            },
+            }
         };
         let mut answers = answers.into_iter();
         Ok(sets
             .iter()
-            .map(|set| match set.is_empty() {
-                true => ProviderStatus::default(),
-                false => answers.next().unwrap_or_default(),
+            .map(|set| {
+                if set.is_empty() {
+                    ProviderStatus::default()
+                } else {
+                    answers.next().unwrap_or_default()
+                }
             })
             .collect())
     }

@@ -68,9 +68,10 @@ pub(super) fn check(
     let mut sampled = 0;
     for gpu in 0..provider.gpus.len() {
         let (verdict, offered) = provider.sampling(gpu)?;
-        let refusal = match verdict.is_success() {
-            true => refusal(wanted, &offered),
-            false => Some(unanswered(&verdict)),
+        let refusal = if verdict.is_success() {
+            refusal(wanted, &offered)
+        } else {
+            Some(unanswered(&verdict))
         };
         match refusal {
             None => sampled += 1,

@@ -15,9 +15,10 @@ pub(crate) fn counter(name: &str, dimensions: &[(&str, u64)]) -> Counter {
     Counter {
         name: name.to_owned(),
         description: format!("Counts {name}"),
-        block: match constant {
-            true => String::new(),
-            false => name.split('_').next().unwrap_or_default().to_owned(),
+        block: if constant {
+            String::new()
+        } else {
+            name.split('_').next().unwrap_or_default().to_owned()
         },
         constant,
         dimensions: dimensions
@@ -87,12 +88,13 @@ impl Tables {
             let of = |name: &&String| name.split('_').next() == Some(block);
             leaves.iter().filter(of).count() <= PER_BLOCK
         });
-        match fits {
-            true => ProviderStatus::default(),
-            false => ProviderStatus {
+        if fits {
+            ProviderStatus::default()
+        } else {
+            ProviderStatus {
                 status: ProviderStatus::TOO_MANY,
                 text: "exceeds the hardware".to_owned(),
-            },
+            }
         }
     }
 }
@@ -432,9 +434,12 @@ fn counter_definitions_that_no_provider_takes_are_explained() {
                 "{name}:\n  architectures:\n    gfx90a:\n      expression: \"{expression}\"\n  description: x\n"
             );
         }
-        let open = |pass: &Pass| match pass.options.extra_counters.is_empty() {
-            true => Ok(provider_counters(one_gpu())),
-            false => Err(Failure::failed("the provider's words")),
+        let open = |pass: &Pass| {
+            if pass.options.extra_counters.is_empty() {
+                Ok(provider_counters(one_gpu()))
+            } else {
+                Err(Failure::failed("the provider's words"))
+            }
         };
         validate_and_pack_with(&mut plan, &open)
             .expect_err("the provider refuses")

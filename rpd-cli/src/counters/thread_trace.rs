@@ -58,12 +58,13 @@ pub(super) fn check(
     }
     let mut warnings = Vec::new();
     let all: Vec<usize> = (0..provider.gpus.len()).collect();
-    let gpus: Vec<usize> = match wanted.gpus.is_empty() {
-        true => all.clone(),
-        false => (wanted.gpus.iter())
+    let gpus: Vec<usize> = if wanted.gpus.is_empty() {
+        all.clone()
+    } else {
+        (wanted.gpus.iter())
             .filter_map(|gpu| usize::try_from(*gpu).ok())
             .filter(|gpu| *gpu < provider.gpus.len())
-            .collect(),
+            .collect()
     };
     // The original warns and goes on with the GPUs that exist.
     for gpu in &wanted.gpus {

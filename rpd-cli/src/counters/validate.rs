@@ -69,12 +69,15 @@ pub(super) fn validate_and_pack_with(
             }
         };
         let provider = &mut providers[at].1;
-        let named = |failure: Failure| match several {
-            true => Failure::new(
-                failure.status,
-                format!("pass {}: {}", index + 1, failure.message),
-            ),
-            false => failure,
+        let named = |failure: Failure| {
+            if several {
+                Failure::new(
+                    failure.status,
+                    format!("pass {}: {}", index + 1, failure.message),
+                )
+            } else {
+                failure
+            }
         };
         if provider.gpus.is_empty() {
             return Err(named(Failure::failed(format!(

@@ -307,9 +307,10 @@ fn path(facts: &Facts<'_>) -> PathBuf {
     // Every MPI rank runs its own rpd, and all of them write into the folder.
     let ranks: u64 = facts.expand("%size%").parse().unwrap_or(1);
     let named = !prefix.is_empty() && prefix != options.output_file;
-    let rank = match ranks > 1 && !named {
-        true => facts.expand("_%rank%"),
-        false => String::new(),
+    let rank = if ranks > 1 && !named {
+        facts.expand("_%rank%")
+    } else {
+        String::new()
     };
     match prefix.rsplit('/').next().unwrap_or_default() {
         "" => folder.join(format!("passes{rank}.csv")),

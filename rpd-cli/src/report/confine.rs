@@ -59,13 +59,15 @@ fn resolved(path: &Path) -> Option<PathBuf> {
     let down = rest
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let existing = match existing.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => existing,
+    let existing = if existing.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        existing
     };
-    match down {
-        true => Some(std::fs::canonicalize(existing).ok()?.join(rest)),
-        false => None,
+    if down {
+        Some(std::fs::canonicalize(existing).ok()?.join(rest))
+    } else {
+        None
     }
 }
 

@@ -208,9 +208,10 @@ fn counts(session: &Session, options: &Options) -> String {
     }
     if session.is_empty() && ledger.open_calls.is_empty() {
         let why = if ledger.runtime_seen {
-            match options.collector.traces_anything() {
-                true => "a GPU runtime was loaded, but nothing of what is traced happened",
-                false => "a GPU runtime was loaded, but no dispatch was counted",
+            if options.collector.traces_anything() {
+                "a GPU runtime was loaded, but nothing of what is traced happened"
+            } else {
+                "a GPU runtime was loaded, but no dispatch was counted"
             }
         } else {
             "no GPU call"

@@ -45,9 +45,10 @@ impl OnePiece {
     /// Appends whole lines.
     pub(super) fn add(&mut self, lines: &str) -> Result<()> {
         self.text.push_str(lines);
-        match self.text.len() < KEPT {
-            true => Ok(()),
-            false => self.write(),
+        if self.text.len() < KEPT {
+            Ok(())
+        } else {
+            self.write()
         }
     }
 

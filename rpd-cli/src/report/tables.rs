@@ -31,10 +31,13 @@ enum Destination<'a> {
 
 fn destination(options: &Options) -> Destination<'_> {
     match options.summary.output.as_str() {
-        "" | "stderr" | "STDERR" => match options.compat.has(Difference::SummaryStream) {
-            true => Destination::Stdout,
-            false => Destination::Stderr,
-        },
+        "" | "stderr" | "STDERR" => {
+            if options.compat.has(Difference::SummaryStream) {
+                Destination::Stdout
+            } else {
+                Destination::Stderr
+            }
+        }
         "stdout" | "STDOUT" => Destination::Stdout,
         name => Destination::File(name),
     }

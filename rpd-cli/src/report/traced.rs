@@ -35,14 +35,11 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
     let has_kernels = !session.kernel_symbols.is_empty() && !session.process.forked;
     if is_idle && !traces.tracing.is_empty() && has_kernels {
         let is_whole = traces.tracing.iter().any(|tracing| tracing.whole_agent);
-        let why = match is_whole && wanted.consecutive == 0 {
-            true => {
-                "recording was never on (--selected-regions, --collection-period, or a program that pauses it)"
-            }
-            false => {
-                "no kernel that ran is selected by --kernel-include-regex, --kernel-exclude-regex, \
+        let why = if is_whole && wanted.consecutive == 0 {
+            "recording was never on (--selected-regions, --collection-period, or a program that pauses it)"
+        } else {
+            "no kernel that ran is selected by --kernel-include-regex, --kernel-exclude-regex, \
                  --kernel-iteration-range and what the program pauses"
-            }
         };
         remarks.push(format!("nothing was traced: {why}"));
     }

@@ -93,12 +93,11 @@ pub(crate) fn process(
             library: library.as_ref(),
             wave: &mut |engine, wave| waves.take(engine, wave),
         };
-        let into = match drop_in {
-            true => {
-                let problems = &mut session.thread_traces.problems;
-                folders.place(target, &folder_name(key), problems)
-            }
-            false => target.parent(),
+        let into = if drop_in {
+            let problems = &mut session.thread_traces.problems;
+            folders.place(target, &folder_name(key), problems)
+        } else {
+            target.parent()
         };
         match decode_dispatch(&traces, key, &into, &mut decoding) {
             Ok(decoded) => {

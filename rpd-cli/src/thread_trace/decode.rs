@@ -324,12 +324,13 @@ pub(crate) fn decode_dispatch(
     std::fs::create_dir_all(into)
         .with_context(|| format!("cannot make the directory {}", into.display()))?;
     // A folder gets its final name when it is complete.
-    let pending = match wanted.json {
-        true => Some(
+    let pending = if wanted.json {
+        Some(
             TemporaryDirectory::in_directory(into)
                 .with_context(|| format!("cannot write to {}", into.display()))?,
-        ),
-        false => None,
+        )
+    } else {
+        None
     };
     let mut outputs = Outputs {
         folder: pending.as_ref().map(|pending| {
@@ -337,9 +338,10 @@ pub(crate) fn decode_dispatch(
             folder.copy_sources(wanted.sources);
             folder
         }),
-        trace: match wanted.pftrace {
-            true => Some(WaveTrace::create(into.join(format!("{name}.pftrace")))?),
-            false => None,
+        trace: if wanted.pftrace {
+            Some(WaveTrace::create(into.join(format!("{name}.pftrace")))?)
+        } else {
+            None
         },
     };
     let mut listing = Listing::default();

@@ -115,9 +115,10 @@ impl Traces {
     /// Takes the code objects in a directory.
     fn take_code(&mut self, directory: &Path) -> Result<()> {
         // The directory of a name alone is empty.
-        let readable = match directory.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => directory,
+        let readable = if directory.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            directory
         };
         let entries = std::fs::read_dir(readable)
             .with_context(|| format!("cannot read {}", readable.display()))?;

@@ -84,14 +84,16 @@ pub(super) fn configure(process: &Process, names: &Catalogue) {
         let operations = kind.operations.iter().enumerate();
         let operations = operations.map(|(slot, (_, name))| Operation {
             recorded,
-            arguments: match with_arguments {
-                true => arguments::find(layouts, name)
-                    .map(|layout| layout.with_results(options.argument_results)),
-                false => None,
+            arguments: if with_arguments {
+                arguments::find(layouts, name)
+                    .map(|layout| layout.with_results(options.argument_results))
+            } else {
+                None
             },
-            stream: match follows_streams {
-                true => streams::of_operation(slot),
-                false => None,
+            stream: if follows_streams {
+                streams::of_operation(slot)
+            } else {
+                None
             },
         });
         table.api.set(Api {

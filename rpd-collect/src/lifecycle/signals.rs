@@ -326,9 +326,10 @@ unsafe extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, _conte
         Err(first) => first,
     };
     let limit = || {
-        let held = match DELIVERING.load(Ordering::Acquire) {
-            true => HELD_FOR_DELIVERY,
-            false => HELD,
+        let held = if DELIVERING.load(Ordering::Acquire) {
+            HELD_FOR_DELIVERY
+        } else {
+            HELD
         };
         first.saturating_add(held.as_nanos() as u64)
     };

@@ -79,9 +79,10 @@ impl Layout {
 
     /// Bytes that a record has for results.
     fn room(&self) -> usize {
-        match self.has_results() {
-            true => MASK + usize::from(self.results),
-            false => 0,
+        if self.has_results() {
+            MASK + usize::from(self.results)
+        } else {
+            0
         }
     }
 

@@ -48,13 +48,16 @@ impl Selection {
     /// # Errors
     /// The name of the filter that cannot be used.
     pub(crate) fn load(options: &CounterOptions, run: &Path) -> Result<Selection, &'static str> {
-        let matcher = |wanted: bool, file: &'static str| match wanted {
-            false => Ok(None),
-            true => std::fs::read(run.join(file))
-                .ok()
-                .and_then(Matcher::from_bytes)
-                .map(Some)
-                .ok_or(file),
+        let matcher = |wanted: bool, file: &'static str| {
+            if wanted {
+                std::fs::read(run.join(file))
+                    .ok()
+                    .and_then(Matcher::from_bytes)
+                    .map(Some)
+                    .ok_or(file)
+            } else {
+                Ok(None)
+            }
         };
         let mut selection = Selection {
             include: matcher(options.include, INCLUDE_FILE)?,

@@ -269,12 +269,13 @@ fn take(thread: &mut Thread) -> Option<StackRef> {
     };
     let mut sink = SpoolSink(&mut thread.records);
     let captured = SERVICE.run(|| recorder.stacks.capture(own, &mut sink))?;
-    match captured.stack != 0 || captured.flags != 0 {
-        true => Some(StackRef {
+    if captured.stack != 0 || captured.flags != 0 {
+        Some(StackRef {
             stack: captured.stack,
             flags: captured.flags | recorder.flags,
-        }),
-        false => None,
+        })
+    } else {
+        None
     }
 }
 

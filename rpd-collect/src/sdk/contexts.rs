@@ -23,9 +23,10 @@ impl Contexts {
         // SAFETY: a context of this provider. Starting it twice has no effect, and that it is stopped already is not an error
         // here: pauses may be doubled.
         unsafe {
-            match on {
-                true => (self.functions.rocprofiler_start_context)(context),
-                false => (self.functions.rocprofiler_stop_context)(context),
+            if on {
+                (self.functions.rocprofiler_start_context)(context)
+            } else {
+                (self.functions.rocprofiler_stop_context)(context)
             }
         };
     }
@@ -50,9 +51,10 @@ impl Switched for Contexts {
 pub(super) fn begin(setup: &Setup<'_>) {
     let options = setup.options;
     let client = options.traces_anything().then_some(setup.client);
-    let paused = match switch::by_regions(options) {
-        true => None,
-        false => dispatch::configure_paused(setup),
+    let paused = if switch::by_regions(options) {
+        None
+    } else {
+        dispatch::configure_paused(setup)
     };
     let contexts = Contexts {
         functions: setup.functions,

@@ -189,9 +189,10 @@ impl Tracer for Control {
         let operation = Some(record.operation);
         match record.phase {
             Phase::ENTER => {
-                *slot = match self.recorded {
-                    true => begin(&call_of(self.kind, record, self.stacks.as_ref())),
-                    false => 0,
+                *slot = if self.recorded {
+                    begin(&call_of(self.kind, record, self.stacks.as_ref()))
+                } else {
+                    0
                 };
                 if operation == self.pause {
                     switch::pause();

@@ -266,9 +266,10 @@ impl Totals {
 
     /// [`Totals::of`] if the session has samples, else [`Totals::of_traces`].
     pub fn of_any(session: &Session) -> Totals {
-        match session.samples.is_empty() {
-            true => Totals::of_traces(session),
-            false => Totals::of(session),
+        if session.samples.is_empty() {
+            Totals::of_traces(session)
+        } else {
+            Totals::of(session)
         }
     }
 }

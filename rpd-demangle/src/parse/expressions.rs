@@ -117,9 +117,10 @@ impl<'n> Parser<'n> {
                 let ty = self.ty();
                 self.in_conversion = outer;
                 let ty = ty?;
-                self.add(match conversion {
-                    true => Node::Conversion(ty),
-                    false => Node::Cast(ty),
+                self.add(if conversion {
+                    Node::Conversion(ty)
+                } else {
+                    Node::Cast(ty)
                 })
             }
             _ => self.add(Node::Operator(Operator::find(code)?)),

@@ -306,9 +306,10 @@ impl<'n> Parser<'n> {
             let _class = self.ty();
         }
         let name = self.last_name?;
-        self.add(match constructor {
-            true => Node::Constructor(name),
-            false => Node::Destructor(name),
+        self.add(if constructor {
+            Node::Constructor(name)
+        } else {
+            Node::Destructor(name)
         })
     }
 

@@ -431,11 +431,12 @@ impl<'a> Timeline<'a> {
                 format!("{},{},{name},{depth}", start - self.origin, end - start)
             });
             let object = object.array("slices", slices);
-            return match track.stacks.iter().any(|stack| *stack != 0) {
-                true => object
+            return if track.stacks.iter().any(|stack| *stack != 0) {
+                object
                     .array("stacks", track.stacks.iter().map(u32::to_string))
-                    .end(),
-                false => object.end(),
+                    .end()
+            } else {
+                object.end()
             };
         }
         let bins = &track.bins;

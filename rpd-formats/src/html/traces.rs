@@ -169,9 +169,12 @@ impl<'a> Trace<'a> {
         }
         // Anything at all is to be seen.
         let shares = |sums: Vec<f64>| -> Vec<u8> {
-            let byte = |sum: f64| match sum > 0.0 {
-                true => (sum * 255.0).clamp(1.0, 255.0) as u8,
-                false => 0,
+            let byte = |sum: f64| {
+                if sum > 0.0 {
+                    (sum * 255.0).clamp(1.0, 255.0) as u8
+                } else {
+                    0
+                }
             };
             sums.into_iter().map(byte).collect()
         };

@@ -40,9 +40,10 @@ impl Interned {
 
 impl<'a> Callstacks<'a> {
     pub(super) fn new(session: &'a Session, options: &Options) -> Callstacks<'a> {
-        let expanded = match session.stacks.is_empty() {
-            true => Expanded::default(),
-            false => expand(session, options.stacks.shown),
+        let expanded = if session.stacks.is_empty() {
+            Expanded::default()
+        } else {
+            expand(session, options.stacks.shown)
         };
         Callstacks {
             session,

@@ -265,9 +265,10 @@ fn devices(
         by_queue: by_queue(session, options),
         hides_streams: options.group_by_queue,
         renames: options.kernel_names.rename && !is_original,
-        labels: match is_original {
-            true => KernelLabels::of_symbols(session),
-            false => KernelLabels::new(session, options.kernel_names),
+        labels: if is_original {
+            KernelLabels::of_symbols(session)
+        } else {
+            KernelLabels::new(session, options.kernel_names)
         },
         kernels: kernels(session),
         counted: DispatchPlaces::new(&session.counted.dispatches, session.storage.as_ref())

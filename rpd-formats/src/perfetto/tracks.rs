@@ -284,10 +284,7 @@ impl Tracks {
 
     /// Bytes that a value of 1 on tracks of bytes stands for.
     pub(super) fn bytes_of_one(&self) -> u64 {
-        match self.is_original {
-            true => 1024,
-            false => 1,
-        }
+        if self.is_original { 1024 } else { 1 }
     }
 
     /// Describes a track of bytes, in units of [`Tracks::bytes_of_one`]; `what` comes before the agent in its name.

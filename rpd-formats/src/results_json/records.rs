@@ -226,10 +226,7 @@ impl<'a> Calls<'a> {
         let operations = session.operations.iter().zip(numbers.iter());
         // Objects of an operation's calls begin alike: the beginning is made once.
         let common = operations.map(|(operation, numbers)| {
-            let bytes = match has_returns(operation.kind.domain()) {
-                true => size::CALL_WITH_ARGUMENTS,
-                false => size::CALL,
-            };
+            let bytes = if has_returns(operation.kind.domain()) { size::CALL_WITH_ARGUMENTS } else { size::CALL };
             let layout = layout(operation.kind, session.strings.get(operation.name));
             let arguments = layout.map_or(&[][..], |layout| layout.arguments);
             Common {
@@ -244,10 +241,7 @@ impl<'a> Calls<'a> {
                     .iter()
                     .map(|argument| {
                         let mut text = Vec::new();
-                        let declared = match encoded {
-                            true => argument.mangled,
-                            false => argument.resolved,
-                        };
+                        let declared = if encoded { argument.mangled } else { argument.resolved };
                         argument_start(&mut text, declared, argument.name);
                         text
                     })
@@ -337,9 +331,10 @@ fn write_arguments(out: &mut Vec<u8>, session: &Session, index: usize, common: &
             match ty {
                 ValueType::Argument => out.extend_from_slice(&common.arguments[position]),
                 ValueType::Result(output) => {
-                    let ty = match common.encoded {
-                        true => output.mangled,
-                        false => output.resolved,
+                    let ty = if common.encoded {
+                        output.mangled
+                    } else {
+                        output.resolved
                     };
                     argument_start(out, ty, argument.name);
                 }

@@ -299,9 +299,10 @@ fn header(file: &mut File) -> Result<Vec<u8>, Problem> {
     file.take(100)
         .read_to_end(&mut header)
         .map_err(Problem::Io)?;
-    match header.starts_with(b"SQLite format 3\0") {
-        true => Ok(header),
-        false => Err(Problem::NotSqlite),
+    if header.starts_with(b"SQLite format 3\0") {
+        Ok(header)
+    } else {
+        Err(Problem::NotSqlite)
     }
 }
 
@@ -319,9 +320,10 @@ fn check_length(header: &[u8], found: u64) -> Result<(), Problem> {
         _ => 0,
     };
     let expected = expected.max(100);
-    match found < expected {
-        true => Err(Problem::Truncated { expected, found }),
-        false => Ok(()),
+    if found < expected {
+        Err(Problem::Truncated { expected, found })
+    } else {
+        Ok(())
     }
 }
 

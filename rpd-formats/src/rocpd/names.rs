@@ -67,9 +67,12 @@ impl Names {
 /// Suffix of the tables of a recording: its guid, with an underscore for each character that a plain name cannot have. A guid that
 /// was read from a database may be any text.
 pub(super) fn suffix(guid: &str) -> String {
-    let plain = |letter: char| match letter.is_ascii_alphanumeric() {
-        true => letter,
-        false => '_',
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() {
+            letter
+        } else {
+            '_'
+        }
     };
     format!("_{}", guid.chars().map(plain).collect::<String>())
 }

@@ -372,10 +372,13 @@ fn condition(base: &str, window: &Window) -> String {
         "rocpd_region"
         | "rocpd_kernel_dispatch"
         | "rocpd_memory_copy"
-        | "rocpd_memory_allocate" => match window.inside {
-            true => format!(" WHERE start >= {from} AND \"end\" <= {to}"),
-            false => format!(" WHERE start <= {to} AND \"end\" >= {from}"),
-        },
+        | "rocpd_memory_allocate" => {
+            if window.inside {
+                format!(" WHERE start >= {from} AND \"end\" <= {to}")
+            } else {
+                format!(" WHERE start <= {to} AND \"end\" >= {from}")
+            }
+        }
         "rocpd_sample" => format!(" WHERE timestamp BETWEEN {from} AND {to}"),
         _ => String::new(),
     }
@@ -446,8 +449,9 @@ fn position(sql: &str, part: &str, offset: usize) -> Option<String> {
         .take_while(|letter| *letter != '\n')
         .take(30)
         .collect();
-    Some(match near.is_empty() {
-        true => format!("line {line}, column {column}"),
-        false => format!("line {line}, column {column}: {near}"),
+    Some(if near.is_empty() {
+        format!("line {line}, column {column}")
+    } else {
+        format!("line {line}, column {column}: {near}")
     })
 }

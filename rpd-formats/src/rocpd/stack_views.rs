@@ -100,9 +100,10 @@ fn with_names(statement: &str, name: impl Fn(&str) -> String) -> String {
         let end = rest.find(|letter| is_of_word(letter) != is_of_word(first));
         let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
         // A name followed by a suffix is a table.
-        match COMPATIBLE.contains(&word) && !behind.starts_with('%') {
-            true => text += &name(word),
-            false => text += word,
+        if COMPATIBLE.contains(&word) && !behind.starts_with('%') {
+            text += &name(word)
+        } else {
+            text += word
         }
         rest = behind;
     }

@@ -169,9 +169,10 @@ pub struct UnknownColumn {
 
 impl fmt::Display for UnknownColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let problem = match self.is_ambiguous {
-            true => "several columns begin so",
-            false => "the table has no such column",
+        let problem = if self.is_ambiguous {
+            "several columns begin so"
+        } else {
+            "the table has no such column"
         };
         write!(
             f,

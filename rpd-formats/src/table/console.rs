@@ -80,16 +80,18 @@ impl Numbers {
     }
 
     fn width(&self) -> usize {
-        match self.has_exponents() {
-            true => self.scientific,
-            false => self.fixed_width(),
+        if self.has_exponents() {
+            self.scientific
+        } else {
+            self.fixed_width()
         }
     }
 
     fn text(&self, value: f64) -> String {
-        match self.has_exponents() {
-            true => scientific(value, DIGITS),
-            false => format!("{value:.*}", self.decimals.unwrap_or(DIGITS)),
+        if self.has_exponents() {
+            scientific(value, DIGITS)
+        } else {
+            format!("{value:.*}", self.decimals.unwrap_or(DIGITS))
         }
     }
 }
@@ -97,9 +99,10 @@ impl Numbers {
 impl Measured {
     fn add(&mut self, cell: &Cell, no_number: &str) {
         let width = shown(cell).width();
-        match width <= WIDEST {
-            true => self.width = self.width.max(width),
-            false => self.has_huge = true,
+        if width <= WIDEST {
+            self.width = self.width.max(width)
+        } else {
+            self.has_huge = true
         }
         match cell {
             Cell::Text(_) => self.has_text = true,
@@ -180,9 +183,10 @@ impl Console {
         }
         let is_empty = rows.count() == 0;
         let columns = self.columns.iter().map(|column| LaidColumn {
-            title: match column.has_text || is_empty {
-                true => column.title.clone(),
-                false => format!(" {}", column.title),
+            title: if column.has_text || is_empty {
+                column.title.clone()
+            } else {
+                format!(" {}", column.title)
             },
             alignment: CellAlignment::Right,
             width: match column.is_float() {

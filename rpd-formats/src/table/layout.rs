@@ -133,9 +133,10 @@ impl Layout {
     fn narrowest(&self, name: usize) -> usize {
         let column = |&index: &usize| {
             let column = &self.columns[index];
-            match column.is_name {
-                true => column.width.min(name).max(widest_line(&column.title)),
-                false => self.column_width(index),
+            if column.is_name {
+                column.width.min(name).max(widest_line(&column.title))
+            } else {
+                self.column_width(index)
             }
         };
         self.shown.iter().map(column).sum::<usize>() + self.between()
@@ -194,9 +195,10 @@ impl Layout {
         let cell = |&index: &usize| {
             let column = &self.columns[index];
             let text = cells.get_mut(index).map(std::mem::take).unwrap_or_default();
-            match column.is_name && self.shortens && text.width() > self.column_width(index) {
-                true => shortened(&text, self.column_width(index)),
-                false => text,
+            if column.is_name && self.shortens && text.width() > self.column_width(index) {
+                shortened(&text, self.column_width(index))
+            } else {
+                text
             }
         };
         self.shown.iter().map(cell).collect()

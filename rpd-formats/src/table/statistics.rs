@@ -146,9 +146,10 @@ pub fn render_to(
     }
     let laid = |(index, (column, least)): (usize, &(Column, usize))| LaidColumn {
         // Names and domains are as wide as the widest, which the numbers' headers do not follow.
-        title: match index < 2 {
-            true => centred(&column.title(view.unit), widths[index].max(*least)),
-            false => centred(&column.title(view.unit), *least),
+        title: if index < 2 {
+            centred(&column.title(view.unit), widths[index].max(*least))
+        } else {
+            centred(&column.title(view.unit), *least)
         },
         alignment: match column.kind() {
             ColumnKind::Name | ColumnKind::Word => CellAlignment::Left,

@@ -89,9 +89,10 @@ impl Totals {
         let Some(first) = steps.next() else { return };
         let constant = steps.all(|step| step == first);
         let room = self.strides.len() < MOST_STRIDES || self.strides.contains_key(&first);
-        match constant && room {
-            true => *self.strides.entry(first).or_default() += 1,
-            false => self.irregular += 1,
+        if constant && room {
+            *self.strides.entry(first).or_default() += 1
+        } else {
+            self.irregular += 1
         }
     }
 

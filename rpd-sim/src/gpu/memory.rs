@@ -441,9 +441,10 @@ impl Memory {
             .map(|(_, found)| found);
         let behind = maps.allocations.range(address..).map(|(_, found)| found);
         let near = |found: &Arc<Allocation>| {
-            let distance = match address < found.base {
-                true => found.base - address,
-                false => address.saturating_sub(found.end()),
+            let distance = if address < found.base {
+                found.base - address
+            } else {
+                address.saturating_sub(found.end())
             };
             (distance <= NEAR).then_some((distance, found.base as u64, found.size as u64))
         };

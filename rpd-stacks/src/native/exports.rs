@@ -96,9 +96,10 @@ impl Exports {
         for index in 0..MOST_ENTRIES {
             let entry: Entry = exports.value(dynamic, index)?;
             // glibc adds the bias in place, except in objects whose dynamic section is read-only.
-            let address = match entry.value < bias {
-                true => entry.value + bias,
-                false => entry.value,
+            let address = if entry.value < bias {
+                entry.value + bias
+            } else {
+                entry.value
             };
             match entry.tag {
                 DT_NULL => break,

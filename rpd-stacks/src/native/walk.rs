@@ -129,9 +129,10 @@ impl Walker {
             start,
             registers: start.registers,
             origin: IRREGULAR,
-            old: match self.comparable && !foreign {
-                true => self.frames.last().len(),
-                false => 0,
+            old: if self.comparable && !foreign {
+                self.frames.last().len()
+            } else {
+                0
             },
             guess: usize::MAX,
             switches: 0,
@@ -282,9 +283,10 @@ impl Walker {
         if !is_stored {
             // A guessed frame has a location of its own kind, which is not that of the program counter.
             let is_guessed = at.origin & GUESSED != 0;
-            let location = match is_guessed {
-                true => self.lookup.guessed_location(shared, rule, pc, sink),
-                false => self.lookup.location(shared, rule, place, pc, sink),
+            let location = if is_guessed {
+                self.lookup.guessed_location(shared, rule, pc, sink)
+            } else {
+                self.lookup.location(shared, rule, place, pc, sink)
             };
             let location = location.unwrap_or_else(|reason| {
                 at.walked.lost = Some(reason);
@@ -379,9 +381,10 @@ impl Walker {
         }
         let len = self.frames.last().len();
         if self.guess >= unchanged {
-            self.guess = match at.guess < fresh {
-                true => (unchanged + fresh - 1 - at.guess).min(len),
-                false => usize::MAX,
+            self.guess = if at.guess < fresh {
+                (unchanged + fresh - 1 - at.guess).min(len)
+            } else {
+                usize::MAX
             };
         }
         if at.met_jit || self.has_jit {

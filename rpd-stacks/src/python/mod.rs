@@ -404,9 +404,10 @@ impl ThreadPython {
         let mut identities = Identities::new();
         // Most captures find the frames of the last one; each test here saves reading the code objects.
         let is_unchanged = self.chain.is_unchanged() && self.found_count == count;
-        let mut located = match is_unchanged {
-            true => Located::Unchanged,
-            false => Located::Changed,
+        let mut located = if is_unchanged {
+            Located::Unchanged
+        } else {
+            Located::Changed
         };
         let known = self.found_count.min(count);
         // Until all frames are done nothing counts as known, as an error below leaves the rest as it was.

@@ -147,15 +147,14 @@ pub fn access_report(
 /// The bytes of a code object beside the recording; the name comes from the recording and must be that of a file in the folder.
 fn object(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
     let plain = Path::new(name).file_name().is_some_and(|own| own == name);
-    match plain {
-        true => {
-            let path = folder.join(name);
-            Ok(regular_file::read(&path, Links::Follow, LARGEST_CODE).unwrap_or_default())
-        }
-        false => Err(io::Error::new(
+    if plain {
+        let path = folder.join(name);
+        Ok(regular_file::read(&path, Links::Follow, LARGEST_CODE).unwrap_or_default())
+    } else {
+        Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!("{name}: not a name of a file in the recording"),
-        )),
+        ))
     }
 }
 

@@ -243,9 +243,10 @@ fn capture_stores_repeated_data_once() {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let entry = entry.expect("an entry");
             let kind = entry.metadata().expect("a file");
-            match kind.is_dir() {
-                true => folders.push(entry.path()),
-                false => size += kind.len(),
+            if kind.is_dir() {
+                folders.push(entry.path())
+            } else {
+                size += kind.len()
             }
         }
     }

@@ -109,10 +109,11 @@ fn commands(page: &str, text: &str) -> Vec<String> {
                     command
                 }
                 None => {
-                    let begin = match has_prompts {
-                        true => line.strip_prefix("$ "),
-                        false => Some(line)
-                            .filter(|line| BEGINNINGS.iter().any(|begin| line.starts_with(begin))),
+                    let begin = if has_prompts {
+                        line.strip_prefix("$ ")
+                    } else {
+                        Some(line)
+                            .filter(|line| BEGINNINGS.iter().any(|begin| line.starts_with(begin)))
                     };
                     let Some(begin) = begin else { continue };
                     open.insert(begin.to_owned())

@@ -339,9 +339,10 @@ fn csv_cells_that_look_like_formulas_are_marked_on_request() {
             let text = csv_rows(&python, &outcome.out().join(file));
             for message in MESSAGES {
                 let is_formula = message.starts_with(['=', '+', '-', '@']);
-                let cell = match is_safe && is_formula {
-                    true => format!("'{message}"),
-                    false => message.to_owned(),
+                let cell = if is_safe && is_formula {
+                    format!("'{message}")
+                } else {
+                    message.to_owned()
                 };
                 let mut cells = text.lines().flat_map(|line| line.split('|'));
                 assert!(cells.any(|found| found == cell), "{file} {cell}: {text}");

@@ -108,11 +108,12 @@ fn gate_of_the_noise_of_this_machine() {
     let mut random = Random(1);
     let (mut alarms, mut found) = (0, 0);
     for round in 0..comparisons {
-        let drawn = match in_order {
-            true => (0..2 * A_SIDE)
+        let drawn = if in_order {
+            (0..2 * A_SIDE)
                 .map(|index| (round + index) % pool)
-                .collect(),
-            false => random.draw(pool, 2 * A_SIDE),
+                .collect()
+        } else {
+            random.draw(pool, 2 * A_SIDE)
         };
         let runs: Vec<PathBuf> = drawn.iter().map(|&run| databases[run].clone()).collect();
         let (before, after) = runs.split_at(A_SIDE);

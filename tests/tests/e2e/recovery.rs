@@ -91,9 +91,10 @@ fn killed_run(options: &[&str], mode: &str) -> Outcome {
         if entry.file_name() == ".rpd" {
             continue;
         }
-        match entry.path().is_dir() {
-            true => fs::remove_dir_all(entry.path()).expect("removed"),
-            false => fs::remove_file(entry.path()).expect("removed"),
+        if entry.path().is_dir() {
+            fs::remove_dir_all(entry.path()).expect("removed")
+        } else {
+            fs::remove_file(entry.path()).expect("removed")
         }
     }
     outcome
@@ -391,9 +392,10 @@ fn kills_at_random_moments_lose_no_record() {
         let before = contents(&out);
         if out.join(".rpd").exists() {
             let is_reported = folders_named(&out.join(".rpd"), "done-");
-            match is_reported {
-                true => cleaning += 1,
-                false => writing += 1,
+            if is_reported {
+                cleaning += 1
+            } else {
+                writing += 1
             }
             let recovered = recover(&out).success();
             assert!(

@@ -12,15 +12,12 @@ use crate::shell;
 fn example(settings: &Settings, package: &str, name: &str, arguments: &[&str]) -> Result<String> {
     let mut cargo = shell::cargo();
     cargo.args(["build", "--quiet", "--example", name]);
-    let profile = match settings.release {
-        true => {
-            cargo.args(["--release", "--package", package]);
-            "release"
-        }
-        false => {
-            cargo.arg(install::SAME_DEPENDENCIES);
-            "debug"
-        }
+    let profile = if settings.release {
+        cargo.args(["--release", "--package", package]);
+        "release"
+    } else {
+        cargo.arg(install::SAME_DEPENDENCIES);
+        "debug"
     };
     shell::run(&mut cargo)?;
     let program = install::target_dir()
@@ -131,9 +128,10 @@ pub(super) fn thread_traces(settings: &Settings) -> Result<Vec<Row>> {
         let Some((name, figures)) = line.split_once(": ") else {
             continue;
         };
-        let target = match name.contains("stitched") {
-            true => 40.0,
-            false => 150.0,
+        let target = if name.contains("stitched") {
+            40.0
+        } else {
+            150.0
         };
         rows.push(Row::new(
             format!("thread trace {name}, 2 GB"),
@@ -233,9 +231,10 @@ pub(super) fn large(settings: &Settings) -> Result<Vec<Row>> {
             }
             arguments.extend(settings.steps.iter().map(String::as_str));
             let text = example(settings, "rpd-cli", "large-recordings", &arguments)?;
-            let recorded = match has_texts {
-                true => format!("{millions} M records, own texts"),
-                false => format!("{millions} M records"),
+            let recorded = if has_texts {
+                format!("{millions} M records, own texts")
+            } else {
+                format!("{millions} M records")
             };
             for line in text.lines() {
                 let (step, figures) = line.split_once(": ").unwrap_or((line, ""));

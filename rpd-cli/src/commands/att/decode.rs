@@ -66,15 +66,14 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(0);
     };
     let traces = Traces::find(&given.paths)?;
-    let library = match given.att_library_path.is_empty() {
-        true => None,
-        false => {
-            let failed = |error: PluginError| {
-                Failure::failed(format!("att decode: --att-library-path: {error}"))
-            };
-            let path = find_library(&given.att_library_path).map_err(failed)?;
-            Some(Library::open(&path).map_err(failed)?)
-        }
+    let library = if given.att_library_path.is_empty() {
+        None
+    } else {
+        let failed = |error: PluginError| {
+            Failure::failed(format!("att decode: --att-library-path: {error}"))
+        };
+        let path = find_library(&given.att_library_path).map_err(failed)?;
+        Some(Library::open(&path).map_err(failed)?)
     };
     let wanted = RequestedFiles {
         csv: given.format.contains(&Format::Csv),

@@ -132,11 +132,12 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
                     .sum::<usize>(),
                 ours.occupancy.len()
             );
-            match differences.is_empty() {
-                true => text.push_str("  no difference\n"),
-                false => differences
+            if differences.is_empty() {
+                text.push_str("  no difference\n")
+            } else {
+                differences
                     .iter()
-                    .for_each(|line| text.push_str(&format!("  {line}\n"))),
+                    .for_each(|line| text.push_str(&format!("  {line}\n")))
             }
             // Printed at once: a library may end the process at the next trace.
             crate::print(&text)?;

@@ -24,9 +24,10 @@ pub(super) fn requests(words: &[String]) -> Result<Vec<Request>, Failure> {
     }
     // Behind a colon, commas separate devices.
     let names = |word: &'_ str| -> Vec<String> {
-        match word.contains(':') {
-            true => vec![word.to_owned()],
-            false => word.split(',').map(str::to_owned).collect(),
+        if word.contains(':') {
+            vec![word.to_owned()]
+        } else {
+            word.split(',').map(str::to_owned).collect()
         }
     };
     let names = words.iter().flat_map(|word| names(word));

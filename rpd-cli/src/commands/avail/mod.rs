@@ -297,9 +297,10 @@ fn text(
         // For all GPUs, as rocprofv3-avail does.
         for gpu in 0..provider.gpus.len() {
             let (verdict, configurations) = provider.sampling(gpu)?;
-            match configurations.is_empty() {
-                true => refused = verdict.text,
-                false => sampling.push((gpu, configurations)),
+            if configurations.is_empty() {
+                refused = verdict.text
+            } else {
+                sampling.push((gpu, configurations))
             }
         }
     }
@@ -346,16 +347,17 @@ fn listed(
             continue;
         }
         let needle = common.filter.as_deref().unwrap_or_default().to_lowercase();
-        let indices: Vec<usize> = match wanted.names || wanted.described {
-            false => Vec::new(),
-            true => (0..known.counters.len())
+        let indices: Vec<usize> = if wanted.names || wanted.described {
+            (0..known.counters.len())
                 .filter(|index| {
                     let counter = &known.counters[*index];
                     (only.is_empty() || only.contains(counter.name.as_str()))
                         && (counter.name.to_lowercase().contains(&needle)
                             || counter.description.to_lowercase().contains(&needle))
                 })
-                .collect(),
+                .collect()
+        } else {
+            Vec::new()
         };
         if common.compat.has(Difference::AvailCounters) {
             let counters = indices.into_iter().map(|index| (index, None)).collect();

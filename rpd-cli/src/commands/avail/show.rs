@@ -158,9 +158,10 @@ fn described(counter: &Counter, reason: Option<&str>, text: &mut String) {
     line(text, 20, "Description", &counter.description);
     // Constants are facts about a GPU: they have no block and no dimensions.
     if !counter.constant {
-        match counter.derived {
-            true => line(text, 20, "Expression", &counter.expression),
-            false => line(text, 20, "Block", &counter.block),
+        if counter.derived {
+            line(text, 20, "Expression", &counter.expression)
+        } else {
+            line(text, 20, "Block", &counter.block)
         }
         let dimensions: Vec<String> = counter
             .dimensions
@@ -201,9 +202,10 @@ pub(super) fn sampling(
         if detail == Detail::Configurations {
             let _ = writeln!(text, "{:8}:", "configs");
             for configuration in configurations {
-                let flags = match configuration.power_of_two {
-                    true => "interval pow2",
-                    false => "none",
+                let flags = if configuration.power_of_two {
+                    "interval pow2"
+                } else {
+                    "none"
                 };
                 let lines: [(&str, &dyn std::fmt::Display); 5] = [
                     ("Method", &configuration.method),

@@ -210,9 +210,10 @@ pub(super) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>> {
             .into());
         }
         let name = work.file_name().unwrap_or_default();
-        let output = match is_named(name, REPLACING) {
-            true => work.parent().unwrap_or(&work).to_owned(),
-            false => work.clone(),
+        let output = if is_named(name, REPLACING) {
+            work.parent().unwrap_or(&work).to_owned()
+        } else {
+            work.clone()
         };
         let text = regular_file::read(&path, Links::Refuse, LARGEST_NOTE)
             .with_context(|| path.display().to_string())?;

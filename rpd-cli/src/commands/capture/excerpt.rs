@@ -331,12 +331,15 @@ pub(super) fn keep_part(
         let mut kept = directory.output.clone().into_os_string();
         kept.push(".part");
         let is_kept = folder.persist(Path::new(&kept)).is_ok();
-        return Err(failure(error)).with_context(|| match is_kept {
-            true => format!(
-                "{shown} cannot be replaced by its part, which is in {}",
-                Path::new(&kept).display()
-            ),
-            false => format!("{shown} cannot be replaced by its part"),
+        return Err(failure(error)).with_context(|| {
+            if is_kept {
+                format!(
+                    "{shown} cannot be replaced by its part, which is in {}",
+                    Path::new(&kept).display()
+                )
+            } else {
+                format!("{shown} cannot be replaced by its part")
+            }
         });
     }
     if !quiet {

@@ -90,9 +90,10 @@ impl Captures {
                 continue;
             }
             let (level, outputs) = (self.making.level, self.making.keep_outputs);
-            let made = match self.resumed {
-                true => Recorder::resume(&process, &folder, level, outputs),
-                false => Recorder::new(&process, &folder, level, outputs),
+            let made = if self.resumed {
+                Recorder::resume(&process, &folder, level, outputs)
+            } else {
+                Recorder::new(&process, &folder, level, outputs)
             };
             match made {
                 Ok(recorder) => {

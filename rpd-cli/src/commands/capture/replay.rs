@@ -253,15 +253,16 @@ impl OtherReplay {
             .arg(&file)
             .status()
             .context("cannot start the first of the two replays")?;
-        Ok(match status.success() {
-            true => Ok(OtherReplay {
+        Ok(if status.success() {
+            Ok(OtherReplay {
                 file,
                 _folder: folder,
-            }),
-            false => Err(status
+            })
+        } else {
+            Err(status
                 .code()
                 .and_then(|code| u8::try_from(code).ok())
-                .unwrap_or(FAILED)),
+                .unwrap_or(FAILED))
         })
     }
 }
@@ -374,9 +375,10 @@ fn wants_results(given: &Arguments) -> bool {
 
 /// Prints a note of a replay, or nothing.
 pub(super) fn notes(quiet: bool) -> fn(&str) {
-    match quiet {
-        true => |_| {},
-        false => |note| eprintln!("rpd: {note}"),
+    if quiet {
+        |_| {}
+    } else {
+        |note| eprintln!("rpd: {note}")
     }
 }
 

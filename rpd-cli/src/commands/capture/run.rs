@@ -204,9 +204,10 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
             directory.discard();
             eprintln!(
                 "rpd: nothing was captured: the program made no call of the HIP runtime other than queries{}",
-                match directory.work == directory.output {
-                    true => "",
-                    false => "; the capture that was there before stays",
+                if directory.work == directory.output {
+                    ""
+                } else {
+                    "; the capture that was there before stays"
                 }
             );
             false

@@ -179,16 +179,17 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     if found.is_empty() {
         let part = given.kernel.as_deref().unwrap_or_default();
         let names: Vec<&str> = kernels.iter().map(String::as_str).collect();
-        return Err(Failure::failed(match names.is_empty() {
-            true => format!(
+        return Err(Failure::failed(if names.is_empty() {
+            format!(
                 "{NAME}: no instruction with {} could be decoded",
                 measure.plural()
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "{NAME}: no kernel with {} has '{part}' in its name{}",
                 measure.plural(),
                 other_kernels(part, &names)
-            ),
+            )
         })
         .into());
     }
@@ -243,12 +244,11 @@ fn source_text(sources: &Sources, place: &HotPlace) -> String {
 /// The text in `width` characters: cut off with an ellipsis, or padded with blanks.
 fn fitted(text: &str, width: usize) -> String {
     let count = text.chars().count();
-    match count > width {
-        true => {
-            let cut: String = text.chars().take(width - 1).collect();
-            format!("{cut}…")
-        }
-        false => format!("{text}{}", " ".repeat(width - count)),
+    if count > width {
+        let cut: String = text.chars().take(width - 1).collect();
+        format!("{cut}…")
+    } else {
+        format!("{text}{}", " ".repeat(width - count))
     }
 }
 
@@ -267,13 +267,14 @@ fn text(
             write!(out, ", in {}", shown(&listing.function))?;
         }
         let of_kernel = listing.kernel_tally.samples;
-        let counted = match listing.tally.samples == of_kernel {
-            true => listing.measure.counted(of_kernel),
-            false => format!(
+        let counted = if listing.tally.samples == of_kernel {
+            listing.measure.counted(of_kernel)
+        } else {
+            format!(
                 "{} of {}",
                 listing.tally.samples,
                 listing.measure.counted(of_kernel)
-            ),
+            )
         };
         writeln!(out, " (code object {}): {counted}", listing.object)?;
         let mut file = "";

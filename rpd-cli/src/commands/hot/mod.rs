@@ -473,9 +473,10 @@ fn profile(hot: &Hot) -> flame::Profile {
                 stack.push(frame(flame::Kind::Python, &text, &own.file, own.line));
             }
             for instruction in &line.instructions {
-                let text = match instruction.text.is_empty() {
-                    true => format!("{:#x}", instruction.offset),
-                    false => instruction.text.clone(),
+                let text = if instruction.text.is_empty() {
+                    format!("{:#x}", instruction.offset)
+                } else {
+                    instruction.text.clone()
                 };
                 let last = frame(flame::Kind::Note, &text, "", 0);
                 let stack = stack.iter().cloned().chain([last]);

@@ -181,9 +181,10 @@ pub(super) fn tree(
 }
 
 fn text_of(instruction: &HotInstruction) -> Cow<'_, str> {
-    match instruction.text.is_empty() {
-        true => Cow::Borrowed(NO_TEXT),
-        false => shown(&instruction.text),
+    if instruction.text.is_empty() {
+        Cow::Borrowed(NO_TEXT)
+    } else {
+        shown(&instruction.text)
     }
 }
 
@@ -200,9 +201,10 @@ fn details(tally: &Tally, reasons: usize) -> String {
     if let Some(waves) = tally.mean_waves() {
         parts.push(format!("{waves:.1} waves"));
     }
-    match parts.is_empty() {
-        true => String::new(),
-        false => format!("  [{}]", parts.join("; ")),
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("  [{}]", parts.join("; "))
     }
 }
 
@@ -296,9 +298,12 @@ fn row(
         callers.join(" <- ")
     });
     let is_stochastic = tally.stochastic > 0;
-    let known = |number: u64| match is_stochastic {
-        true => Cell::from(number),
-        false => Cell::Null,
+    let known = |number: u64| {
+        if is_stochastic {
+            Cell::from(number)
+        } else {
+            Cell::Null
+        }
     };
     let reasons: Vec<String> = tally
         .reasons()

@@ -87,9 +87,12 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     // The viewers of the other formats merge lines themselves.
     let merges = matches!(given.format, FlameFormat::Html | FlameFormat::Speedscope);
     let is_merged = given.by == Grouping::Function && merges;
-    let grouped = |profile: Profile| match is_merged {
-        true => profile.by_function(),
-        false => profile,
+    let grouped = |profile: Profile| {
+        if is_merged {
+            profile.by_function()
+        } else {
+            profile
+        }
     };
     let profile = grouped(given.profile(&sources)?);
     let before = match &given.diff {
@@ -159,9 +162,10 @@ impl Arguments {
                 Ok(())
             },
         )?;
-        Ok(match self.invert {
-            true => profile.inverted(),
-            false => profile,
+        Ok(if self.invert {
+            profile.inverted()
+        } else {
+            profile
         })
     }
 

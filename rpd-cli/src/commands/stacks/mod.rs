@@ -88,12 +88,13 @@ impl From<WeightName> for Weight {
 
 /// A pattern of function names, as options give it.
 fn glob(text: &str) -> Result<String, String> {
-    match is_glob(text) {
-        true => Ok(text.to_owned()),
-        false => Err(
+    if is_glob(text) {
+        Ok(text.to_owned())
+    } else {
+        Err(
             "expected a name with * for any text and ? for any character, such as hipMemcpy*"
                 .to_owned(),
-        ),
+        )
     }
 }
 

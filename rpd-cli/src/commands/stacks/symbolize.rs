@@ -37,9 +37,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     };
     let paths = given.inputs.paths(NAME)?;
     let frames = &given.frames;
-    let shown = match frames.runtime_frames || frames.interpreter_frames || given.usual_frames {
-        true => Some(frames.shown(rpd_core::session::stacks::ShownFrames::default())),
-        false => None,
+    let shown = if frames.runtime_frames || frames.interpreter_frames || given.usual_frames {
+        Some(frames.shown(rpd_core::session::stacks::ShownFrames::default()))
+    } else {
+        None
     };
     let mut symbolizer = frames.symbolizer()?;
     for path in &paths {

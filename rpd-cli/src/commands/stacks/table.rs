@@ -121,9 +121,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
                 let known = keys.entry(used).or_insert_with(|| match used.stack {
                     0 => (UNKNOWN.to_owned(), UNKNOWN.to_owned()),
                     _ => {
-                        let place = match given.whole {
-                            true => texts.stack(used),
-                            false => texts.site(used),
+                        let place = if given.whole {
+                            texts.stack(used)
+                        } else {
+                            texts.site(used)
                         };
                         (texts.function(used).to_owned(), place)
                     }
@@ -208,9 +209,10 @@ impl Arguments {
                 found.gpu_without += cost.gpu;
                 return;
             };
-            let place = match self.whole {
-                true => stack(frames),
-                false => site(frames),
+            let place = if self.whole {
+                stack(frames)
+            } else {
+                site(frames)
             };
             let key = (function.to_owned(), place);
             found.uses.entry(key).or_default().add(cost);
@@ -230,19 +232,13 @@ impl Arguments {
     fn place(&self) -> Column {
         Column::new(
             ColumnKind::Name,
-            match self.whole {
-                true => "Stack",
-                false => "Call site",
-            },
+            if self.whole { "Stack" } else { "Call site" },
         )
     }
 
     fn calls(&self, found: &StackTotals) -> Table {
         let has_gpu = found.uses.values().any(|cost| cost.gpu > 0);
-        let weight = match has_gpu {
-            true => Weight::Gpu,
-            false => Weight::Cpu,
-        };
+        let weight = if has_gpu { Weight::Gpu } else { Weight::Cpu };
         let mut rows: Vec<(&Key, &Cost)> = found.uses.iter().collect();
         rows.sort_unstable_by(|a, b| b.1.of(weight).cmp(&a.1.of(weight)).then(a.0.cmp(b.0)));
         let row = |((function, place), cost): (&Key, &Cost)| {

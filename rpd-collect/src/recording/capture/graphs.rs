@@ -113,9 +113,10 @@ impl Graphs {
         self.capturing.retain(|_, known| *known != capture);
         self.capturing_events.retain(|_, known| *known != capture);
         let uses = self.captures.remove(&capture).unwrap_or_default();
-        match self.exposed.remove(&capture) == Some(graph) {
-            true => self.uses.entry(graph).or_default().extend(uses),
-            false => drop(self.uses.insert(graph, uses)),
+        if self.exposed.remove(&capture) == Some(graph) {
+            self.uses.entry(graph).or_default().extend(uses)
+        } else {
+            drop(self.uses.insert(graph, uses))
         }
     }
 

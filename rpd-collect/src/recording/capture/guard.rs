@@ -140,9 +140,12 @@ impl KernelFiles {
             .get_or_init(KernelFiles::open)
             .as_ref()
             .map_err(|why| *why)
-            .and_then(|kernel| match kernel.process == std::process::id() {
-                true => Ok(kernel),
-                false => Err(compared::FORBIDDEN),
+            .and_then(|kernel| {
+                if kernel.process == std::process::id() {
+                    Ok(kernel)
+                } else {
+                    Err(compared::FORBIDDEN)
+                }
             })
     }
 
@@ -207,14 +210,18 @@ impl KernelFiles {
             mode: kernel::MODE_WP,
         };
         let done = ioctl_on(self.faults, kernel::UFFDIO_WRITEPROTECT, &mut protect).is_some();
-        let protected = match done {
-            true => self.protected(start, end).ok_or_else(reason),
-            false => Err(compared::REFUSED),
+        let protected = if done {
+            self.protected(start, end).ok_or_else(reason)
+        } else {
+            Err(compared::REFUSED)
         };
         // Memory of drivers is accepted, and then left out.
-        let all = protected.and_then(|bytes| match bytes == end - start {
-            true => Ok(()),
-            false => Err(compared::REFUSED),
+        let all = protected.and_then(|bytes| {
+            if bytes == end - start {
+                Ok(())
+            } else {
+                Err(compared::REFUSED)
+            }
         });
         // Protection of a part is of no use: writes to the rest would be missed.
         if all.is_err() {

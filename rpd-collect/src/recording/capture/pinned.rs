@@ -141,9 +141,10 @@ fn read_back(begun: &Begun, arguments: &[u8], written: &Range, most: u64) -> Opt
     let is_flat = written.pieces().count() == 1;
     // SAFETY: the buffer has room, and is in no other use until the copy is complete.
     let is_added = unsafe {
-        match is_flat {
-            true => runtime::copy_to_host(buffer.address, written.address, size, stream),
-            false => runtime::copy_box_to_host(dense_copy(written, buffer.address), stream),
+        if is_flat {
+            runtime::copy_to_host(buffer.address, written.address, size, stream)
+        } else {
+            runtime::copy_box_to_host(dense_copy(written, buffer.address), stream)
         }
     };
     // The copy was not added, so that its memory is free for the next one.

@@ -174,9 +174,10 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
                 .with_role(Role::Symbol)
                 .map_or(0, |argument| argument.value(arguments));
             // Only what is copied while the program runs is read back.
-            let variable = match blocks {
-                true => 0,
-                false => runtime::symbol_address(symbol).map_or(0, |at| at + named("offset")),
+            let variable = if blocks {
+                0
+            } else {
+                runtime::symbol_address(symbol).map_or(0, |at| at + named("offset"))
             };
             let size = named("sizeBytes");
             (one(named("src"), size), one(variable, size), named("kind"))

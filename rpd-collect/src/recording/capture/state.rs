@@ -399,9 +399,10 @@ impl CaptureState {
     /// The call of launch `launch` has returned. The memory that the launch may access is in use until its work is
     /// complete; if the call has `failed`, until the work that the stream had before is complete.
     pub(super) fn launched(&mut self, launch: u64, stream: u64, failed: bool) {
-        let work = match failed {
-            true => self.order.work(stream),
-            false => self.order.enqueue(stream),
+        let work = if failed {
+            self.order.work(stream)
+        } else {
+            self.order.enqueue(stream)
         };
         for base in &self.in_use {
             let used = self

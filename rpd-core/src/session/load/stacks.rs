@@ -144,12 +144,15 @@ pub(super) fn finish(session: &mut Session, storage: &Storage) -> io::Result<()>
     // A call must not point at a stack that is not there: writers take the id as a key of another table.
     let (mut missing, mut lost) = (0_u64, 0_u64);
     let is_good = |own: StackRef| own.stack == 0 || stacks.node(own.stack).is_some();
-    let good = |own: StackRef| match is_good(own) {
-        true => own,
-        false => StackRef {
-            stack: 0,
-            flags: own.flags | stack_flag::LOST,
-        },
+    let good = |own: StackRef| {
+        if is_good(own) {
+            own
+        } else {
+            StackRef {
+                stack: 0,
+                flags: own.flags | stack_flag::LOST,
+            }
+        }
     };
     for column in [&mut session.api.stack, &mut session.allocations.stack] {
         let mut bad = 0;

@@ -41,9 +41,10 @@ impl Streams {
     ) -> Option<io::Result<()>> {
         let (fixed, tail) = record.parse::<format::TracePart>()?;
         let mut bytes = Column::from(tail.get(..fixed.len as usize)?.to_vec());
-        let stored = match bytes.len() >= LONG {
-            true => bytes.spill(storage).and_then(|()| bytes.seal(storage)),
-            false => Ok(()),
+        let stored = if bytes.len() >= LONG {
+            bytes.spill(storage).and_then(|()| bytes.seal(storage))
+        } else {
+            Ok(())
         };
         self.parts
             .entry((fixed.agent, fixed.trace, fixed.engine))

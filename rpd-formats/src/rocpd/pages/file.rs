@@ -104,9 +104,10 @@ impl PageFile {
         };
         let locked = self.locked_page;
         // Pages on either side of the locked one are apart in the file.
-        let before = match u64::from(first) < locked && locked < u64::from(last) {
-            true => (locked - u64::from(first)) as usize,
-            false => count,
+        let before = if u64::from(first) < locked && locked < u64::from(last) {
+            (locked - u64::from(first)) as usize
+        } else {
+            count
         };
         let (before, behind) = pages.split_at(before * self.page_size);
         self.write(first, before)?;

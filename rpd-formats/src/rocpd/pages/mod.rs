@@ -188,9 +188,10 @@ impl<'f> RowWriter<'f> {
                     false => column.default.clone(),
                 });
             } else {
-                let default = match column.is_id {
-                    true => &Value::Null,
-                    false => &column.default,
+                let default = if column.is_id {
+                    &Value::Null
+                } else {
+                    &column.default
                 };
                 push_value(&mut between.types, &mut between.body, default);
             }
@@ -210,9 +211,10 @@ impl<'f> RowWriter<'f> {
             let at = at.ok_or_else(|| unfit("an index has other columns"))?;
             let is_text =
                 (shape.columns.iter()).any(|column| column.is_text && column.name == columns[at]);
-            let entries = match is_text {
-                true => Entries::Texts(Tree::new(file, Kind::Index, index.root), Vec::new(), None),
-                false => Entries::Integers(Sorter::new(storage), index.root),
+            let entries = if is_text {
+                Entries::Texts(Tree::new(file, Kind::Index, index.root), Vec::new(), None)
+            } else {
+                Entries::Integers(Sorter::new(storage), index.root)
             };
             indices.push((at, entries));
         }

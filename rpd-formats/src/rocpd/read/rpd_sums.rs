@@ -88,9 +88,10 @@ impl RpdFile {
         let longest = LONGEST_DURATION.to_string();
         let read = has_tables(&self.connection, &["rocpd_ustring"]).and_then(|has_own_texts| {
             // Before schema 3 all texts are in one table.
-            let texts = match has_own_texts {
-                true => "rocpd_ustring",
-                false => "rocpd_string",
+            let texts = if has_own_texts {
+                "rocpd_ustring"
+            } else {
+                "rocpd_string"
             };
             for records in [WORK, &CALLS.replace("%texts%", texts)] {
                 let sql = SUMS.replace("%records%", records);

@@ -22,9 +22,10 @@ impl Memory for Counting {
 
     fn extent(&self, address: u64) -> Option<Extent> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        match self.changes.load(Ordering::Relaxed) > self.last + 1 {
-            true => None,
-            false => Everything.extent(address),
+        if self.changes.load(Ordering::Relaxed) > self.last + 1 {
+            None
+        } else {
+            Everything.extent(address)
         }
     }
 }

@@ -70,9 +70,10 @@ impl Drop for UnderWay {
 
 /// Sets the calling thread's capture mode and returns the previous one.
 pub(crate) fn exchange(wanted: u32) -> HipResult<u32> {
-    match wanted > mode::RELAXED {
-        true => Err(code::INVALID_VALUE),
-        false => Ok(THREAD_MODE.replace(wanted)),
+    if wanted > mode::RELAXED {
+        Err(code::INVALID_VALUE)
+    } else {
+        Ok(THREAD_MODE.replace(wanted))
     }
 }
 
@@ -111,8 +112,5 @@ fn refuse(error: u32, applies: impl Fn(&UnderWay) -> bool) -> HipResult {
         one.invalidate();
         refused = true;
     }
-    match refused {
-        true => Err(error),
-        false => Ok(()),
-    }
+    if refused { Err(error) } else { Ok(()) }
 }

@@ -15,9 +15,10 @@ fn during(mode: u32, other_thread: bool, call: impl FnOnce() -> u32 + Send) -> (
     let stream = new_stream(STREAM_NON_BLOCKING);
     ok!(hipStreamBeginCapture(stream, mode));
     ok!(hipMemsetAsync(data, 1, BYTES, stream));
-    let status = match other_thread {
-        true => alone.elsewhere(call),
-        false => call(),
+    let status = if other_thread {
+        alone.elsewhere(call)
+    } else {
+        call()
     };
     let (mut state, mut graph) = (0, null_mut());
     ok!(hipStreamIsCapturing(stream, &mut state));

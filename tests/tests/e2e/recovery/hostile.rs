@@ -189,14 +189,11 @@ fn recover_refuses_directories_of_other_users() {
             chown(out.join(".rpd"), Some(54_321), None).expect("root may");
         }
         let refused = rpd.workload("fork-exec", ["child"]).expect_code(1);
-        let expected = match link {
-            false => {
-                "out/.rpd belongs to user 54321, not to you (user 0); choose an output directory of your own, or run \
+        let expected = if link {
+            "out/.rpd is a symbolic link; rpd uses only a directory here: remove the link\n"
+        } else {
+            "out/.rpd belongs to user 54321, not to you (user 0); choose an output directory of your own, or run \
                       rpd as its owner\n"
-            }
-            true => {
-                "out/.rpd is a symbolic link; rpd uses only a directory here: remove the link\n"
-            }
         };
         assert!(refused.stderr.ends_with(expected), "{}", refused.stderr);
         assert_eq!(refused.stdout, "", "the target was not started");
