@@ -200,12 +200,13 @@ impl Library {
         }
         // SAFETY: it takes any number and returns a text that is never freed, or null.
         let text = unsafe { (self.status_text)(status) };
-        let text = match text.is_null() {
-            true => String::new(),
+        let text = if text.is_null() {
+            String::new()
+        } else {
             // SAFETY: not null; the interface requires that it is terminated.
-            false => unsafe { CStr::from_ptr(text) }
+            unsafe { CStr::from_ptr(text) }
                 .to_string_lossy()
-                .into_owned(),
+                .into_owned()
         };
         Err(PluginError::Failed {
             path: self.path.display().to_string(),

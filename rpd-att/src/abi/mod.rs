@@ -98,10 +98,11 @@ impl Read for CallbackStream {
                 let available = unsafe { callback(&raw mut buffer, &raw mut size, self.user.0) };
                 self.ended = available == 0 || buffer.is_null();
                 self.piece = buffer;
-                self.left = match self.ended {
-                    true => 0,
+                self.left = if self.ended {
+                    0
+                } else {
                     // Some callers pass the number of bytes that are there, others the size of their buffer.
-                    false => available.min(size) as usize,
+                    available.min(size) as usize
                 };
                 self.ended |= self.left == 0;
             }

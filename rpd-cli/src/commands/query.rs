@@ -113,13 +113,15 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         database.run(&text(script)?).map_err(explain)?;
     }
     let look = given.format.table_format();
-    let output_file = match compat.has(Difference::RocpdTables) {
-        false => given.output_file.clone(),
+    let output_file = if !compat.has(Difference::RocpdTables) {
+        given.output_file.clone()
+    } else if given.format == Form::Table {
         // The original prints tables to the terminal and writes only the other formats into a file.
-        true if given.format == Form::Table => None,
-        true => (given.output_file.clone())
+        None
+    } else {
+        (given.output_file.clone())
             .or_else(|| inherited("ROCPD_OUTPUT_NAME"))
-            .or_else(|| Some(ROCPD_FILE.into())),
+            .or_else(|| Some(ROCPD_FILE.into()))
     };
     let path = output_file.map(|name| {
         let directory = output_directory(given.output_path.as_deref(), compat);

@@ -34,16 +34,17 @@ pub(crate) fn validate(plan: &mut Plan) -> Result<(), Failure> {
         }
         let mut provider = open(pass)?;
         let checked_here = check(&mut provider, wanted).map_err(|failure| {
-            match pass.options.compat.has(Difference::Diagnostics) {
+            if pass.options.compat.has(Difference::Diagnostics) {
                 // Scripts look for these words.
-                true => Failure::new(
+                Failure::new(
                     failure.status,
                     format!(
                         "Given PC sampling configuration is not supported on any of the agents: {}",
                         failure.message
                     ),
-                ),
-                false => failure,
+                )
+            } else {
+                failure
             }
         });
         warnings.extend(checked_here?);

@@ -106,10 +106,11 @@ pub(crate) fn choose(
                 let name = path.file_name().map(OsStr::as_encoded_bytes);
                 name.is_some_and(|name| name.starts_with(SDK.as_bytes()))
             };
-            let sdk = match is_sdk(&found) {
-                true => found,
+            let sdk = if is_sdk(&found) {
+                found
+            } else {
                 // For a program that needs one itself.
-                false => PathBuf::from(SDK),
+                PathBuf::from(SDK)
             };
             // Development packages have the name without a version, and runtime packages the one with it.
             let roctx = ["1", ""].iter().find_map(|version| {

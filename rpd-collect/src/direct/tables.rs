@@ -204,10 +204,11 @@ unsafe fn hsa_tables(tables: &[*mut c_void]) -> Option<[(&'static str, &'static 
         return None;
     }
     Some(HSA.map(|(kind, place)| {
-        let slots = match known(place) {
+        let slots = if known(place) {
             // SAFETY: as this function demands.
-            true => unsafe { versioned(*container.add(place)) },
-            false => &[],
+            unsafe { versioned(*container.add(place)) }
+        } else {
+            &[]
         };
         (kind, slots)
     }))

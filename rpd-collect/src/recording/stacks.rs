@@ -178,10 +178,12 @@ fn min_duration() -> u64 {
 /// the call's end where only long calls have stacks.
 #[inline]
 pub(super) fn at_begin(thread: &mut Thread, wanted: bool) -> Option<StackRef> {
-    match wanted {
-        false => None,
-        true if min_duration() > 0 => Some(StackRef::default()),
-        true => take(thread),
+    if !wanted {
+        None
+    } else if min_duration() > 0 {
+        Some(StackRef::default())
+    } else {
+        take(thread)
     }
 }
 

@@ -520,10 +520,11 @@ fn number_of(user_data: rocprofiler_user_data_t) -> u64 {
 ///
 /// `bytes` is null or the address of `size` bytes.
 unsafe fn take(chunk: Chunk, bytes: *const c_void, size: usize) {
-    let bytes = match bytes.is_null() {
-        true => &[],
+    let bytes = if bytes.is_null() {
+        &[]
+    } else {
         // SAFETY: as this function demands.
-        false => unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) },
+        unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) }
     };
     thread_traces::chunk(chunk, bytes);
 }

@@ -204,10 +204,12 @@ impl Expander<'_> {
         let entered = all.iter().take_while(is_entry).count();
         // The frame of the call takes the place of the runtime's outermost frame, where the program entered the
         // runtime. Where frames of the runtime are shown, it takes the place of the innermost.
-        let (entry, rest) = match self.shown.runtime {
-            true if inner < entered => (all.get(inner), inner + 1),
-            true => (None, inner),
-            false => (entered.checked_sub(1).and_then(|at| all.get(at)), entered),
+        let (entry, rest) = if !self.shown.runtime {
+            (entered.checked_sub(1).and_then(|at| all.get(at)), entered)
+        } else if inner < entered {
+            (all.get(inner), inner + 1)
+        } else {
+            (None, inner)
         };
         let has_address = entry.is_some_and(|node| {
             matches!(

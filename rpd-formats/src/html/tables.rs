@@ -266,13 +266,15 @@ fn counters<'a>(
     session: &Session,
     counted: &BTreeMap<(&'a str, &'a str), CounterFigures>,
 ) -> Table<'a> {
-    let note = match counted.len() > ROWS {
-        true => format!(
+    let note = if counted.len() > ROWS {
+        format!(
             "The first {ROWS} by name; {} more are in the other outputs.",
             counted.len() - ROWS
-        ),
-        false if session.counted.len() == 1 => "Counted in one dispatch.".to_owned(),
-        false => format!("Counted in {} dispatches.", session.counted.len()),
+        )
+    } else if session.counted.len() == 1 {
+        "Counted in one dispatch.".to_owned()
+    } else {
+        format!("Counted in {} dispatches.", session.counted.len())
     };
     Table {
         id: "counters",

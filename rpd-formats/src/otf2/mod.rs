@@ -133,15 +133,16 @@ impl Parts {
             made.join(format!("{}.marker", self.name)),
             self.anchor.with_extension("marker"),
         );
-        match made_markers.exists() {
-            true => rename(made_markers, &markers)?,
+        if made_markers.exists() {
+            rename(made_markers, &markers)?
+        } else {
             // Those of an archive that is replaced.
-            false => match std::fs::remove_file(&markers) {
+            match std::fs::remove_file(&markers) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(failed(&markers)(error));
                 }
                 _ => {}
-            },
+            }
         }
         rename(made.join(format!("{}.otf2", self.name)), &self.anchor)
     }

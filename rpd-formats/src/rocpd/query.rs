@@ -183,10 +183,13 @@ impl Combined {
                 };
                 let list: Vec<String> = columns
                     .iter()
-                    .map(|column| match own.contains(column) {
-                        true => identifier(column),
-                        // The column is from a later minor version of the schema.
-                        false => format!("NULL AS {}", identifier(column)),
+                    .map(|column| {
+                        if own.contains(column) {
+                            identifier(column)
+                        } else {
+                            // The column is from a later minor version of the schema.
+                            format!("NULL AS {}", identifier(column))
+                        }
                     })
                     .collect();
                 let condition = window.map_or_else(String::new, |window| condition(base, window));

@@ -189,11 +189,13 @@ impl Console {
                 format!(" {}", column.title)
             },
             alignment: CellAlignment::Right,
-            width: match column.is_float() {
-                true => column.numbers.width(),
+            width: if column.is_float() {
+                column.numbers.width()
+            } else if column.has_huge && self.width.is_some() {
                 // Where it is shortened, it can be aligned.
-                false if column.has_huge && self.width.is_some() => WIDEST,
-                false => column.width,
+                WIDEST
+            } else {
+                column.width
             },
             is_name: column.has_text && matches!(column.kind, ColumnKind::Name | ColumnKind::Any),
             detail: column.detail,

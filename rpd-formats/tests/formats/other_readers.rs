@@ -212,10 +212,10 @@ fn merge_as_the_original(inputs: &[&Path], output: &Path) -> Connection {
             merged.execute_batch(&sql).expect(&index);
         }
         for (view, sql) in made("view") {
-            match view.starts_with("rocpd_") {
-                true => _ = unions.insert(view),
-                false if others.iter().any(|(known, _)| *known == view) => {}
-                false => others.push((view, sql)),
+            if view.starts_with("rocpd_") {
+                _ = unions.insert(view)
+            } else if !others.iter().any(|(known, _)| *known == view) {
+                others.push((view, sql))
             }
         }
         merged

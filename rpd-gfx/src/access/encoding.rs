@@ -161,10 +161,12 @@ fn encode_transfer(bytes: &mut Vec<u8>, state: &mut EncodingState, transfer: &Tr
         .zip(active.skip(1))
         .map(|(a, b)| b.wrapping_sub(a));
     let stride = steps.clone().next().unwrap_or(0);
-    let shape = match steps.clone().all(|step| step == stride) {
-        true if stride == 0 => SAME,
-        true => STRIDE,
-        false => LIST,
+    let shape = if steps.clone().any(|step| step != stride) {
+        LIST
+    } else if stride == 0 {
+        SAME
+    } else {
+        STRIDE
     };
     let space = number_of(&SPACES, &transfer.space);
     let operation = number_of(&OPERATIONS, &transfer.operation) as u8;

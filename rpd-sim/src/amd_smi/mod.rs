@@ -152,10 +152,11 @@ unsafe fn put_list<T>(list: *mut T, count: *mut u32, items: Vec<T>) -> Outcome {
         return Err(status::INVAL);
     }
     let all = items.len() as u32;
-    let room = match list.is_null() {
-        true => 0,
+    let room = if list.is_null() {
+        0
+    } else {
         // SAFETY: by contract.
-        false => unsafe { count.read() },
+        unsafe { count.read() }
     };
     for (place, item) in items.into_iter().take(room as usize).enumerate() {
         // SAFETY: by contract.

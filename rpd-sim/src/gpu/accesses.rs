@@ -144,10 +144,12 @@ impl AccessRecording {
     pub(crate) fn finish(self, recorders: Vec<Recorder<'_>>, faulted: bool) {
         // Each has something to store, even if others failed.
         let stored: Vec<bool> = recorders.into_iter().map(Recorder::finish).collect();
-        let ending = match stored.contains(&false) {
-            true => DispatchEnd::Full,
-            false if faulted => DispatchEnd::Fault,
-            false => DispatchEnd::Complete,
+        let ending = if stored.contains(&false) {
+            DispatchEnd::Full
+        } else if faulted {
+            DispatchEnd::Fault
+        } else {
+            DispatchEnd::Complete
         };
         let mut end = Block::end(self.number, ending);
         self.session.append(end.finish(), true);

@@ -56,10 +56,14 @@ pub(super) fn run(communicator: &Communicator, operations: &[(Work, Handle)]) ->
     let (ranks, rank) = (communicator.segment.ranks, communicator.segment.rank);
     let mut works: Vec<Work> = operations.iter().map(|&(work, _)| work).collect();
     // Messages last, in an order that is the same for sender and receiver, so that launches of some of them do not wait for each other.
-    works.sort_by_key(|work| match work.is_message() {
-        false => 0,
-        true if work.flags & super::work::flag::SEND != 0 => 1 + (work.root + ranks - rank) % ranks,
-        true => 1 + (rank + ranks - work.root) % ranks,
+    works.sort_by_key(|work| {
+        if !work.is_message() {
+            0
+        } else if work.flags & super::work::flag::SEND != 0 {
+            1 + (work.root + ranks - rank) % ranks
+        } else {
+            1 + (rank + ranks - work.root) % ranks
+        }
     });
     let mut others: Vec<Handle> = operations.iter().map(|&(_, stream)| stream).collect();
     others.sort_unstable();

@@ -200,15 +200,15 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
         logical_node_type_id: per_type as i32,
         // One bit for each runtime (HSA, HIP, ...): hidden devices are hidden from all of them here.
         runtime_visibility: Visibility {
-            bits: match agent.is_gpu() {
-                false => 0b1111,
-                true if device::visible()
-                    .iter()
-                    .any(|seen| seen.index == agent.index) =>
-                {
-                    0b1111
-                }
-                true => 0,
+            bits: if !agent.is_gpu() {
+                0b1111
+            } else if device::visible()
+                .iter()
+                .any(|seen| seen.index == agent.index)
+            {
+                0b1111
+            } else {
+                0
             },
         },
         uuid: uuid(&agent.uuid),

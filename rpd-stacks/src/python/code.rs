@@ -302,12 +302,13 @@ impl Identities {
             length as u64,
         ];
         // A table beyond the limit is not recorded either, so that it need not tell objects apart.
-        let content = match length <= LONGEST_TABLE {
+        let content = if length <= LONGEST_TABLE {
             // SAFETY: the code object at `code` is alive and owns the table.
-            true => unsafe {
+            unsafe {
                 std::slice::from_raw_parts((address + layout.bytes_data) as *const u8, length)
-            },
-            false => &[],
+            }
+        } else {
+            &[]
         };
         let mut mix = Mix::new(3);
         mix.fields_and_bytes(fields, content);

@@ -64,10 +64,10 @@ pub(super) fn end(begun: &Begun, arguments: &[u8]) {
             if !state.is_visible(range.address) {
                 continue;
             }
-            match waits {
-                true => state.values.waits.push((stream, work, range)),
-                false if state.values.written.contains(&range.address) => {}
-                false => state.values.written.push(range.address),
+            if waits {
+                state.values.waits.push((stream, work, range))
+            } else if !state.values.written.contains(&range.address) {
+                state.values.written.push(range.address)
             }
         }
     });

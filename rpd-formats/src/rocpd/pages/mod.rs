@@ -182,10 +182,11 @@ impl<'f> RowWriter<'f> {
                     id_at = Some(defaults.len());
                 }
                 constants.push(std::mem::take(&mut between));
-                defaults.push(match column.is_id {
+                defaults.push(if column.is_id {
                     // Its place in the record is empty.
-                    true => Value::Null,
-                    false => column.default.clone(),
+                    Value::Null
+                } else {
+                    column.default.clone()
                 });
             } else {
                 let default = if column.is_id {
