@@ -49,7 +49,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn of(instruction: &disasm::Instruction) -> Self {
+    pub(crate) fn from_instruction(instruction: &disasm::Instruction) -> Self {
         use disasm::Category;
         let text = instruction.text.as_str();
         let mnemonic = text.split(' ').next().unwrap_or_default();
@@ -136,7 +136,7 @@ mod tests {
             (".long 0x12345678", Class::Skip),
         ] {
             let instruction = disasm::Instruction::from_text(text, 4, 0);
-            assert_eq!(Line::of(&instruction).class, class, "{text}");
+            assert_eq!(Line::from_instruction(&instruction).class, class, "{text}");
         }
     }
 }

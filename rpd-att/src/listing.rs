@@ -96,14 +96,21 @@ impl Listing {
                     break;
                 };
                 at = at.saturating_add(instruction.bytes.into());
-                self.push(here, Operands::of(&instruction), instruction.text);
+                self.push(
+                    here,
+                    Operands::from_instruction(&instruction),
+                    instruction.text,
+                );
             }
             if let Some(index) = self.by_pc.get(&pc) {
                 return *index;
             }
         }
         let found = code.instruction(pc);
-        let operands = found.as_ref().map(Operands::of).unwrap_or_default();
+        let operands = found
+            .as_ref()
+            .map(Operands::from_instruction)
+            .unwrap_or_default();
         self.push(
             pc,
             operands,

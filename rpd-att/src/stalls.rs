@@ -67,7 +67,7 @@ struct Registers {
 
 impl Registers {
     /// The registers of an operand such as `v7`, `s[4:5]`, `-v3` or `|v3|`; `None` for other operands.
-    fn of(operand: &str) -> Option<Self> {
+    fn from_operand(operand: &str) -> Option<Self> {
         let name = operand.trim().trim_start_matches(['-', '|']);
         let name = name.split([' ', '|']).next()?;
         let file = *name.as_bytes().first()?;
@@ -100,12 +100,12 @@ pub(crate) struct Operands {
 }
 
 impl Operands {
-    pub(crate) fn of(instruction: &Instruction) -> Self {
+    pub(crate) fn from_instruction(instruction: &Instruction) -> Self {
         let operands = instruction
             .text
             .split_once(' ')
             .map_or("", |(_, rest)| rest);
-        let mut registers = operands.split(',').map(Registers::of);
+        let mut registers = operands.split(',').map(Registers::from_operand);
         let (written, mut read) = match instruction.category {
             Category::Valu | Category::Matrix | Category::Salu => {
                 (registers.next().flatten(), Vec::new())
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     fn operands(text: &str) -> Operands {
-        Operands::of(&Instruction::from_text(text, 8, 0))
+        Operands::from_instruction(&Instruction::from_text(text, 8, 0))
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Lines<'_> {
     fn ask(&mut self, page: usize, pc: Pc) -> Option<Line> {
         // Instructions without a size would be walked forever.
         let instruction = self.code.instruction(pc).filter(|found| found.bytes > 0);
-        let line = instruction.map(|instruction| Line::of(&instruction));
+        let line = instruction.map(|instruction| Line::from_instruction(&instruction));
         self.pages[page][(pc.address / 4) as usize % PAGE] = line.map_or(Slot::Missing, Slot::Line);
         line
     }

@@ -18,7 +18,7 @@ pub struct Marker {
 
 impl Marker {
     /// The marker of a record after the call `after`.
-    pub(crate) fn of(record: &Record<'_>, after: u64) -> Option<Marker> {
+    pub(crate) fn from_record(record: &Record<'_>, after: u64) -> Option<Marker> {
         let (found, tail) = record.parse::<CaptureMarker>()?;
         let text = tail.get(..usize::try_from(found.text_len).ok()?)?;
         Some(Marker {

@@ -169,7 +169,7 @@ impl Writer<'_> {
             Some(RecordKind::CaptureCall) => self.call(tid, &record),
             Some(RecordKind::CaptureCode) => self.code(&record),
             Some(RecordKind::CaptureMarker) => {
-                let marker = Marker::of(&record, self.seq as u64);
+                let marker = Marker::from_record(&record, self.seq as u64);
                 self.summary.markers.extend(marker);
                 Ok(())
             }

@@ -32,7 +32,7 @@ pub(crate) unsafe fn with_bytes<T>(
         let bytes = unsafe { std::slice::from_raw_parts(start, size as usize) };
         return Ok(take(bytes));
     }
-    let place = FilePart::of(uri).ok_or("its URI names no file")?;
+    let place = FilePart::from_uri(uri).ok_or("its URI names no file")?;
     let file = File::open(&place.path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();
     let size = match place.size {
@@ -66,7 +66,7 @@ struct FilePart {
 
 impl FilePart {
     /// `file://PATH#offset=N&size=N`, with escapes such as `%20` in the path.
-    fn of(uri: &[u8]) -> Option<FilePart> {
+    fn from_uri(uri: &[u8]) -> Option<FilePart> {
         let rest = uri.strip_prefix(b"file://")?;
         let split = rest.iter().rposition(|&byte| byte == b'#' || byte == b'?');
         let (path, range) = match split {
@@ -144,7 +144,7 @@ mod tests {
             ("file:///a#offset=x", None),
             ("memory://7#offset=1&size=2", None),
         ] {
-            assert_eq!(FilePart::of(uri.as_bytes()), expected, "{uri}");
+            assert_eq!(FilePart::from_uri(uri.as_bytes()), expected, "{uri}");
         }
     }
 

@@ -33,7 +33,7 @@ pub enum AgentType {
 
 impl AgentType {
     /// The type with this number in the provider's structs and in files.
-    pub const fn of_number(number: u64) -> AgentType {
+    pub const fn from_number(number: u64) -> AgentType {
         match number {
             1 => AgentType::Cpu,
             2 => AgentType::Gpu,
@@ -261,7 +261,7 @@ impl Agent {
         let at = Fields(raw.get(..size as usize).unwrap_or(raw));
         let mut agent = Agent::read(at);
         agent.handle = handle;
-        agent.agent_type = AgentType::of_number(u32::read(at, agent::TYPE_OFFSET).into());
+        agent.agent_type = AgentType::from_number(u32::read(at, agent::TYPE_OFFSET).into());
         agent.uuid = at.bytes(agent::UUID_OFFSET);
         agent.mem_banks = structs(part(), agent::MEMORY_BANK_SIZE, MemoryBank::read);
         agent.caches = structs(part(), agent::CACHE_SIZE, Cache::read);

@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (files, written) = timed(|| rpd_formats::write(Format::Rocpd, &output))?;
     println!("into a database: {}", rate(samples, written));
     let (of_recording, summed) =
-        timed(|| Ok::<_, Infallible>(lines(&session, &Totals::of(&session))))?;
+        timed(|| Ok::<_, Infallible>(lines(&session, &Totals::from_session(&session))))?;
     println!("by line, of a recording: {}", rate(samples, summed));
     let (of_database, read) = timed(|| -> Result<_, Box<dyn std::error::Error>> {
         let database = Database::open(&files[0])?;

@@ -251,7 +251,7 @@ impl Device {
 
     /// The device with this processor name, if the simulator can execute its code.
     pub fn simulated(name: &str) -> Option<&'static Self> {
-        Self::find(name).filter(|device| InstructionSet::of(device.name).is_some())
+        Self::find(name).filter(|device| InstructionSet::from_processor(device.name).is_some())
     }
 
     /// Processor names of all devices whose code the simulator can execute.

@@ -31,7 +31,7 @@ instruction_sets! {
 
 impl InstructionSet {
     /// The instruction set of a processor; `None` if the interpreter does not execute it.
-    pub fn of(processor: &str) -> Option<Self> {
+    pub fn from_processor(processor: &str) -> Option<Self> {
         let mut sets = Self::ALL.iter().copied();
         sets.find(|set| set.processor() == processor)
     }

@@ -35,7 +35,7 @@ impl AccessTrace {
     }
 
     /// The choice with this word.
-    pub fn of_word(word: &str) -> Option<AccessTrace> {
+    pub fn from_word(word: &str) -> Option<AccessTrace> {
         let found = Self::WORDS.iter().find(|(_, known, _)| *known == word);
         found.map(|(choice, ..)| *choice)
     }

@@ -448,7 +448,7 @@ impl EnvironmentSelection {
     }
 
     /// Reads [`EnvironmentSelection::word`]; an unknown word is the default, which keeps no secret.
-    pub fn of_word(word: &str) -> EnvironmentSelection {
+    pub fn from_word(word: &str) -> EnvironmentSelection {
         match word {
             "all" => EnvironmentSelection::All,
             "none" => EnvironmentSelection::None,
@@ -543,7 +543,7 @@ mod tests {
             EnvironmentSelection::All,
             EnvironmentSelection::None,
         ] {
-            assert_eq!(EnvironmentSelection::of_word(kept.word()), kept);
+            assert_eq!(EnvironmentSelection::from_word(kept.word()), kept);
         }
     }
 }

@@ -185,7 +185,7 @@ impl ProviderChoice {
     }
 
     /// The choice with this word.
-    pub fn of_word(word: &str) -> Option<ProviderChoice> {
+    pub fn from_word(word: &str) -> Option<ProviderChoice> {
         let found = Self::WORDS.iter().find(|(_, known)| *known == word);
         found.map(|(choice, _)| *choice)
     }
@@ -511,10 +511,10 @@ impl CollectorOptions {
                     };
                     options.periods = numbers(value).map(period).collect();
                 }
-                ENVIRONMENT => options.environment = EnvironmentSelection::of_word(value),
+                ENVIRONMENT => options.environment = EnvironmentSelection::from_word(value),
                 VARIABLES => options.variables = value.split('+').map(str::to_owned).collect(),
-                PROVIDER => options.provider = ProviderChoice::of_word(value).unwrap_or_default(),
-                STACKS => options.stacks.mode = StackMode::of_word(value).unwrap_or_default(),
+                PROVIDER => options.provider = ProviderChoice::from_word(value).unwrap_or_default(),
+                STACKS => options.stacks.mode = StackMode::from_word(value).unwrap_or_default(),
                 STACK_APIS => {
                     options.stacks.apis = value.split('+').map(str::to_owned).collect();
                 }
@@ -526,7 +526,7 @@ impl CollectorOptions {
                 CAPTURE_STAGING => options.capture.staging = value.parse().unwrap_or(0),
                 CAPTURE_MAX_BYTES => options.capture.max_bytes = value.parse().ok(),
                 CAPTURE_ACCESSES => {
-                    options.capture.accesses = AccessTrace::of_word(value).unwrap_or_default();
+                    options.capture.accesses = AccessTrace::from_word(value).unwrap_or_default();
                 }
                 RECENT_BYTES => options.recent_bytes = value.parse().ok(),
                 // Unknown keys are those of a newer front end, and are ignored for the same reason.

@@ -299,7 +299,7 @@ pub fn processes(run: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in std::fs::read_dir(run)? {
         let entry = entry?;
         let name = entry.file_name();
-        if let Some(image) = name.to_str().and_then(ProcessImage::of_folder)
+        if let Some(image) = name.to_str().and_then(ProcessImage::from_folder)
             && entry.file_type()?.is_dir()
         {
             found.push((image.loaded, image.pid, entry.path()));

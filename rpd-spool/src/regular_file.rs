@@ -29,7 +29,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn of(kind: FileType) -> Option<Kind> {
+    fn from_kind(kind: FileType) -> Option<Kind> {
         if kind.is_file() {
             None
         } else if kind.is_dir() {
@@ -165,7 +165,7 @@ fn open_for(path: &Path, links: Links, write: bool) -> Result<(File, Metadata), 
             _ => FileError::from(error),
         })?;
     let metadata = file.metadata()?;
-    match Kind::of(metadata.file_type()) {
+    match Kind::from_kind(metadata.file_type()) {
         // The usual name of an empty file.
         Some(Kind::Device) if links == Links::Follow && metadata.rdev() == NULL_DEVICE => {
             Ok((file, metadata))

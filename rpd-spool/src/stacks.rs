@@ -31,7 +31,7 @@ impl StackMode {
     }
 
     /// Reads [`StackMode::word`]; `None` for any other word.
-    pub fn of_word(word: &str) -> Option<StackMode> {
+    pub fn from_word(word: &str) -> Option<StackMode> {
         use StackMode::{Merged, Native, Off, Python};
         [Off, Native, Python, Merged]
             .into_iter()
@@ -190,8 +190,8 @@ mod tests {
     #[test]
     fn stack_mode_is_found_by_its_word() {
         for word in StackMode::WORDS {
-            assert_eq!(StackMode::of_word(word).map(StackMode::word), Some(*word));
+            assert_eq!(StackMode::from_word(word).map(StackMode::word), Some(*word));
         }
-        assert_eq!(StackMode::of_word("on"), None);
+        assert_eq!(StackMode::from_word("on"), None);
     }
 }

@@ -109,7 +109,7 @@ impl Stacks {
     /// The stack of the calling thread, from the function that calls this one outwards. Never waits for another thread.
     #[inline(always)]
     pub fn capture(&self, thread: &mut ThreadStacks, sink: &mut dyn Sink) -> Captured {
-        self.capture_from(Start::of_caller(), thread, sink)
+        self.capture_from(Start::from_caller(), thread, sink)
     }
 
     fn capture_from(

@@ -40,7 +40,7 @@ pub enum FrameClass {
 
 impl FrameClass {
     /// The class with this number.
-    pub(crate) fn of_number(number: u8) -> FrameClass {
+    pub(crate) fn from_number(number: u8) -> FrameClass {
         use FrameClass::{Interpreter, Other, Profiler, Python, Runtime};
         [Python, Runtime, Profiler, Interpreter]
             .into_iter()

@@ -240,7 +240,7 @@ impl DatabaseSums {
             self.groups.spill_to(storage);
             self.storage = Some(storage.clone());
         }
-        let statistics = Statistics::of_database(session, names)?;
+        let statistics = Statistics::from_database(session, names)?;
         let rank = self.pids.len() as u64;
         let mut rows: Vec<GroupRow> = Vec::new();
         statistics.each_group(|group| {

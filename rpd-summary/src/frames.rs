@@ -91,7 +91,7 @@ impl Records {
         }
         Records {
             groups,
-            times: PlausibleTimes::of(session),
+            times: PlausibleTimes::from_session(session),
             left_out: 0,
         }
     }
@@ -182,18 +182,18 @@ impl<'a> Statistics<'a> {
     /// # Errors
     /// When polars cannot build the frames.
     pub fn new(session: &'a Session, kernels: KernelNames) -> Result<Self, SummaryError> {
-        Statistics::of(session, &session.dispatches, kernels)
+        Statistics::from_session(session, &session.dispatches, kernels)
     }
 
     /// As [`Statistics::new`], for a session from a database, where dispatches that were counted and not traced count as kernels.
-    pub(crate) fn of_database(
+    pub(crate) fn from_database(
         session: &'a Session,
         kernels: KernelNames,
     ) -> Result<Self, SummaryError> {
-        Statistics::of(session, session.kernel_dispatches(), kernels)
+        Statistics::from_session(session, session.kernel_dispatches(), kernels)
     }
 
-    fn of(
+    fn from_session(
         session: &'a Session,
         dispatches: &DispatchTable,
         kernels: KernelNames,

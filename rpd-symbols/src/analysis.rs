@@ -152,7 +152,7 @@ struct Call {
 const DEEPEST: usize = 32;
 
 impl Calls {
-    fn of(session: &Session) -> Calls {
+    fn from_session(session: &Session) -> Calls {
         let api = &session.api;
         let mut calls = HashMap::with_capacity(api.len());
         for index in api.indices() {
@@ -191,7 +191,7 @@ impl Calls {
 
 /// Adds up the costs of the calls whose function `is_wanted`.
 pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> bool) -> Costs {
-    let calls = Calls::of(session);
+    let calls = Calls::from_session(session);
     let mut costs = Costs::default();
     // The expression is tested once a function: there are few functions and many calls.
     let mut wanted: HashMap<StringId, bool> = HashMap::new();
@@ -200,7 +200,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
             .entry(function)
             .or_insert_with(|| is_wanted(session.strings.get(function)))
     };
-    let times = PlausibleTimes::of(session);
+    let times = PlausibleTimes::from_session(session);
     let mut without_time = 0;
     let mut duration = |start, end| {
         times.duration(start, end).unwrap_or_else(|| {

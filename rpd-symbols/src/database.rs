@@ -50,7 +50,7 @@ pub fn symbolize(
     for (guid, session, shown) in &sessions {
         // One transaction for all recordings: a reader sees all new symbols or none.
         let expanded = expand(session, *shown);
-        writer.replace(guid, &Symbols::of(session, &expanded), *shown)?;
+        writer.replace(guid, &Symbols::from_session(session, &expanded), *shown)?;
     }
     writer.commit()?;
     Ok(report)

@@ -21,7 +21,7 @@ pub(crate) struct PerfMap {
 
 impl PerfMap {
     /// The map in `folder`; `None` if the process wrote none.
-    pub(crate) fn of(process: &Process, folder: &Path) -> Option<PerfMap> {
+    pub(crate) fn from_process(process: &Process, folder: &Path) -> Option<PerfMap> {
         let path = folder.join(format!("perf-{}.map", process.pid.0));
         let text = read(&path, process.real_time)?;
         Some(PerfMap { text })

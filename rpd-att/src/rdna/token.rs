@@ -192,7 +192,7 @@ impl Entry {
         ready: false,
     };
 
-    fn of(form: &TokenForm, generation: Generation) -> Self {
+    fn from_form(form: &TokenForm, generation: Generation) -> Self {
         let role = match form.kind {
             RdnaKind::Time => Role::Time,
             RdnaKind::Nop => Role::Padding,
@@ -233,7 +233,7 @@ fn table(generation: Generation) -> Table {
             .skip(usize::from(form.pattern))
             .step_by(step)
         {
-            *entry = Entry::of(&form, generation);
+            *entry = Entry::from_form(&form, generation);
         }
     }
     table

@@ -52,7 +52,7 @@ const COMMANDS: [(&str, &[&str]); 5] = [
 fn main() -> ExitCode {
     if std::env::args().next().as_deref() == Some(COMMAND) {
         let status = rpd_cli::main();
-        let Taken { peak, milliseconds } = Taken::of_self();
+        let Taken { peak, milliseconds } = Taken::by_this_process();
         eprintln!("{TAKEN}{peak} {milliseconds}");
         return status;
     }
@@ -134,7 +134,7 @@ fn measure() -> Outcome {
         let begin = Instant::now();
         let (source, directory) = (Path::new(source), Path::new(directory));
         let records = step::carry_out(step, source, directory, LoadOptions::default())?;
-        print_figures("", records, begin, Taken::of_self());
+        print_figures("", records, begin, Taken::by_this_process());
         return Ok(());
     }
     let has_texts = arguments.first().is_some_and(|word| word == "--texts");

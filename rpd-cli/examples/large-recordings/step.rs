@@ -94,7 +94,7 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// The figures of this process.
-    pub(crate) fn of_self() -> Taken {
+    pub(crate) fn by_this_process() -> Taken {
         let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
         Taken {
             peak: rpd_tests::memory::peak(),

@@ -33,7 +33,7 @@ pub(crate) struct Formulas {
 impl Formulas {
     /// The formulas of a GPU as the provider reports them. A derived counter whose formula cannot be parsed is treated as
     /// a hardware counter.
-    pub(crate) fn of(gpu: &Gpu) -> Formulas {
+    pub(crate) fn from_gpu(gpu: &Gpu) -> Formulas {
         let mut formulas = Formulas::default();
         for counter in &gpu.counters {
             if let (true, Ok(expression)) =
@@ -103,7 +103,7 @@ pub(super) fn split(
         if !counter.derived {
             return Err(fail("it is a counter of the hardware".to_owned()));
         }
-        let formulas = Formulas::of(gpu);
+        let formulas = Formulas::from_gpu(gpu);
         let leaves = evaluate::leaves(name, &formulas).map_err(|error| fail(error.to_string()))?;
         for leaf in leaves {
             if leaf.resolution != Resolution::None {
@@ -192,7 +192,7 @@ mod tests {
             derived("Total", "reduce(TCC_HIT,sum)+reduce(TCC_MISS,sum)"),
             derived("Ratio", "wave_front_size*reduce(TCC_HIT,sum)/Total"),
         ]);
-        let formulas = Formulas::of(&gpu);
+        let formulas = Formulas::from_gpu(&gpu);
         let agent = Agent {
             wave_front_size: 64,
             ..Agent::default()

@@ -97,8 +97,11 @@ impl ProviderCounters {
             environment.push((environment::SIM_GPU_VARIABLE, gpu.into()));
         }
         let process = QueryProcess::start(&provider.sdk, &environment)?;
-        let mut counters =
-            ProviderCounters::of(Box::new(process), &provider.sdk, &options.extra_counters)?;
+        let mut counters = ProviderCounters::from_queries(
+            Box::new(process),
+            &provider.sdk,
+            &options.extra_counters,
+        )?;
         counters.fallback = provider.fallback;
         counters._links = Some(links);
         if options.backend == Backend::Rocm && counters.gpus.is_empty() {
@@ -112,7 +115,7 @@ impl ProviderCounters {
         Ok(counters)
     }
 
-    pub(super) fn of(
+    pub(super) fn from_queries(
         mut queries: Box<dyn AnswerQueries>,
         library: &std::path::Path,
         definitions: &str,

@@ -166,7 +166,8 @@ fn agent(number: u64, name: &str) -> Agent {
 }
 
 pub(crate) fn provider_counters(tables: Tables) -> ProviderCounters {
-    ProviderCounters::of(Box::new(tables), std::path::Path::new("sdk.so"), "").expect("answers")
+    ProviderCounters::from_queries(Box::new(tables), std::path::Path::new("sdk.so"), "")
+        .expect("answers")
 }
 
 pub(crate) fn gpu(counters: Vec<Counter>) -> Gpu {

@@ -48,7 +48,7 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
     for line in shown(plan).into_iter().chain(afterwards(computed)) {
         eprintln!("{line}");
     }
-    let input = Input::of_standard_input();
+    let input = Input::from_standard_input();
     let mut failed = Vec::new();
     for (pass, number) in plan.passes.iter().zip(1..) {
         // Every pass reads the same input, as one run would.
@@ -115,7 +115,7 @@ struct Input {
 }
 
 impl Input {
-    fn of_standard_input() -> Option<Input> {
+    fn from_standard_input() -> Option<Input> {
         let mut file = File::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
         let begin = file.stream_position().ok()?;
         Some(Input { file, begin })

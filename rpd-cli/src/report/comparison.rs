@@ -407,7 +407,7 @@ mod tests {
         let computed = [ComputedMetric {
             name: "Ratio".to_owned(),
             parts: vec!["HIT".to_owned(), "MISS".to_owned()],
-            formulas: vec![(0, Rc::new(derived::Formulas::of(&gpu)))],
+            formulas: vec![(0, Rc::new(derived::Formulas::from_gpu(&gpu)))],
         }];
         let mut comparison = Comparison::new(&computed);
         let add = |comparison: &mut Comparison<'_>, pass, session: &Session| {

@@ -339,7 +339,7 @@ impl Report<'_> {
             return Ok(());
         }
         // Tables first: formats write statistics that are computed once.
-        let tables = Tables::of(session, options);
+        let tables = Tables::from_session(session, options);
         outcome.errors.extend(tables.errors.iter().map(line));
         let stats = tables.stats.as_ref();
         outcome.times_left_out = stats.map_or(0, |stats| stats.left_out);

@@ -82,7 +82,7 @@ pub(crate) fn times_left_out(count: u64) -> Option<String> {
 
 impl<'a> Tables<'a> {
     /// Computes the tables that `options` select.
-    pub(super) fn of(session: &'a Session, options: &Options) -> Tables<'a> {
+    pub(super) fn from_session(session: &'a Session, options: &Options) -> Tables<'a> {
         let mut tables = Tables {
             stats: None,
             shown: ShownTables::Nothing,
@@ -232,7 +232,7 @@ mod tests {
 
     fn titles(options: &Options) -> Vec<String> {
         let session = session();
-        let tables = Tables::of(&session, options);
+        let tables = Tables::from_session(&session, options);
         let mut text = String::new();
         let view = StatView {
             unit: options.summary.unit,
@@ -317,7 +317,7 @@ mod tests {
         options.summary.output = "summary".to_owned();
         options.summary.unit = rpd_core::stats::Unit::Usec;
         let session = session();
-        let tables = Tables::of(&session, &options);
+        let tables = Tables::from_session(&session, &options);
         let file = tables
             .deliver(&options, &target, Some("a[1]"))
             .expect("delivered")

@@ -277,7 +277,7 @@ impl RunDirectory {
     pub(crate) fn recordings(&self) -> Result<Vec<Recording>> {
         let mut found: Vec<Recording> = Vec::new();
         for name in self.folder.names()? {
-            if let Some(image) = ProcessImage::of_folder(&name) {
+            if let Some(image) = ProcessImage::from_folder(&name) {
                 found.push(Recording {
                     folder: name,
                     image,

@@ -167,7 +167,7 @@ pub(crate) fn code_objects(images: &Images, notes: &mut Vec<String>) -> CodeObje
 struct SourceLines<'a>(BTreeMap<u64, DebugInfo<'a>>);
 
 impl<'a> SourceLines<'a> {
-    fn of(images: &'a Images, notes: &mut Vec<String>) -> Self {
+    fn from_images(images: &'a Images, notes: &mut Vec<String>) -> Self {
         let mut lines = BTreeMap::new();
         for (id, bytes) in images {
             if let Ok(code) = DebugInfo::parse(bytes) {
@@ -318,7 +318,7 @@ pub(crate) fn decode_dispatch(
     let mut notes = Vec::new();
     let images = images(traces, key)?;
     let code = code_objects(&images, &mut notes);
-    let lines = SourceLines::of(&images, &mut notes);
+    let lines = SourceLines::from_images(&images, &mut notes);
     let source = |pc: Pc| lines.places(pc);
     let name = folder_name(key);
     std::fs::create_dir_all(into)

@@ -56,7 +56,7 @@ static CONFIG: OnceLock<Config> = OnceLock::new();
 pub(super) fn configure(options: &CollectorOptions, names: &Catalogue) {
     let number = |kind: Option<&KindNames>| kind.map_or(0, |kind| kind.number as u16);
     let stacks = |kind: Option<&KindNames>| {
-        kind.and_then(|kind| Selection::of(&options.stacks, &kind.operations))
+        kind.and_then(|kind| Selection::from_options(&options.stacks, &kind.operations))
     };
     let (ranges, control) = (
         names.kind("MARKER_CORE_RANGE_API"),

@@ -99,11 +99,11 @@ pub(super) fn configure(process: &Process, names: &Catalogue) {
         table.api.set(Api {
             kind: kind.number as u16,
             operations: operations.collect(),
-            stacks: Selection::of(&options.stacks, &kind.operations),
+            stacks: Selection::from_options(&options.stacks, &kind.operations),
         });
     }
     if let Some(kind) = names.kind("MEMORY_ALLOCATION") {
-        allocations::configure(Selection::of(&options.stacks, &kind.operations));
+        allocations::configure(Selection::from_options(&options.stacks, &kind.operations));
     }
     markers::configure(options, names);
 }

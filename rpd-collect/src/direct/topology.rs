@@ -21,10 +21,10 @@ pub(super) struct TopologyNode {
 impl TopologyNode {
     /// Reads the properties of a node; none if the driver does not have it.
     pub(super) fn read(number: u32) -> TopologyNode {
-        TopologyNode::of_folder(Path::new(NODES).join(number.to_string()))
+        TopologyNode::from_folder(Path::new(NODES).join(number.to_string()))
     }
 
-    fn of_folder(folder: PathBuf) -> TopologyNode {
+    fn from_folder(folder: PathBuf) -> TopologyNode {
         let read = |name| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
         let mut properties = properties(&read("properties"));
         if let Ok(id) = read("gpu_id").trim().parse() {
@@ -185,7 +185,7 @@ mod tests {
             "io_links/0/properties",
             "type 11\nnode_from 1\nnode_to 2\nweight 15\nflags 1\n",
         );
-        let node = TopologyNode::of_folder(at.to_owned());
+        let node = TopologyNode::from_folder(at.to_owned());
         assert!(node.is_gpu(29704, 768) && !node.is_gpu(29704, 769));
         assert!(!TopologyNode::read(u32::MAX).is_gpu(0, 0));
 

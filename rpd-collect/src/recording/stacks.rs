@@ -107,7 +107,7 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// Selection of `operations` by the user's globs; `None` when they match none.
-    pub(crate) fn of(
+    pub(crate) fn from_options(
         options: &StackOptions,
         operations: &[(i32, Cow<'static, str>)],
     ) -> Option<Selection> {
@@ -412,21 +412,23 @@ mod tests {
 
     #[test]
     fn stack_selection_picks_operations_by_name() {
-        let selection = Selection::of(&options(&["*Malloc", "hipFree"], 1), &operations());
+        let selection =
+            Selection::from_options(&options(&["*Malloc", "hipFree"], 1), &operations());
         let selection = selection.expect("two are picked");
         let taken: Vec<i32> = (-1..200)
             .filter(|number| selection.takes(*number))
             .collect();
         assert_eq!(taken, [1, 70]);
         assert!(!selection.takes(i32::MAX));
-        assert!(Selection::of(&options(&["hsa_*"], 1), &operations()).is_none());
+        assert!(Selection::from_options(&options(&["hsa_*"], 1), &operations()).is_none());
         let off = StackOptions::default();
-        assert!(Selection::of(&off, &operations()).is_none());
+        assert!(Selection::from_options(&off, &operations()).is_none());
     }
 
     #[test]
     fn stack_selection_with_sampling_takes_the_first_call_of_each_operation() {
-        let selection = Selection::of(&options(&["hip*"], 3), &operations()).expect("all");
+        let selection =
+            Selection::from_options(&options(&["hip*"], 3), &operations()).expect("all");
         let taken: Vec<bool> = (0..7).map(|_| selection.takes(1)).collect();
         assert_eq!(taken, [true, false, false, true, false, false, true]);
         assert!(selection.takes(70));

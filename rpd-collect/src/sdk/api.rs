@@ -100,7 +100,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
                 describe(names, arguments::of_kind(kind), payload, record_arguments)
         {
             api.keep_results(setup.options.argument_results);
-            api.stacks = Selection::of(&setup.options.stacks, &names.operations);
+            api.stacks = Selection::from_options(&setup.options.stacks, &names.operations);
             setup.trace(setup.client, names, &[], api);
         }
     }

@@ -111,7 +111,7 @@ impl Ranges {
     fn new(setup: &Setup<'_>, kind: &KindNames) -> Ranges {
         Ranges {
             kind: kind.number as u16,
-            stacks: Selection::of(&setup.options.stacks, &kind.operations),
+            stacks: Selection::from_options(&setup.options.stacks, &kind.operations),
             mark: kind.operation("roctxMarkA"),
             thread_range: kind.operation("roctxThreadRangeA"),
             process_range: kind.operation("roctxProcessRangeA"),
@@ -174,7 +174,7 @@ impl Control {
     fn new(setup: &Setup<'_>, kind: &KindNames, recorded: bool) -> Control {
         Control {
             kind: kind.number as u16,
-            stacks: Selection::of(&setup.options.stacks, &kind.operations),
+            stacks: Selection::from_options(&setup.options.stacks, &kind.operations),
             recorded,
             pause: kind.operation("roctxProfilerPause"),
             resume: kind.operation("roctxProfilerResume"),

@@ -30,7 +30,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
         traces.memory_allocation,
         "MEMORY_ALLOCATION",
         |kind| Allocations {
-            stacks: Selection::of(&setup.options.stacks, &kind.operations),
+            stacks: Selection::from_options(&setup.options.stacks, &kind.operations),
         },
     );
     configure_kind(setup, traces.scratch_memory, "SCRATCH_MEMORY", |_| {

@@ -31,7 +31,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn of(totals: &PlaceTotals) -> Tally {
+    fn from_totals(totals: &PlaceTotals) -> Tally {
         let mut tally = Tally {
             replicates: totals.replicates,
             ..Tally::default()
@@ -233,7 +233,7 @@ impl HotBuilder {
                 .or_default()
                 .entry((place.object, place.offset))
                 .or_insert_with(|| (text.to_owned(), Tally::default()));
-            slot.1.add(&Tally::of(sums));
+            slot.1.add(&Tally::from_totals(sums));
         }
     }
 
@@ -372,7 +372,7 @@ pub fn listings(
         if !wanted(&name) {
             continue;
         }
-        let tally = Tally::of(sums);
+        let tally = Tally::from_totals(sums);
         // The kernel's sum has samples without instruction, too: shares are shares of the whole kernel.
         kernels.entry(name.clone()).or_default().add(&tally);
         if let Some((index, instruction)) = index.zip(instruction) {

@@ -74,7 +74,7 @@ impl<'a> KernelLabels<'a> {
 
     /// Labels that are the names of the symbols as rocprofv3 demangles them and nothing else: those of descriptors end
     /// in ` [clone .kd]`. No region renames a kernel.
-    pub fn of_symbols(session: &'a Session) -> KernelLabels<'a> {
+    pub fn from_symbols(session: &'a Session) -> KernelLabels<'a> {
         let names = KernelNames {
             original: true,
             ..KernelNames::default()

@@ -94,7 +94,7 @@ const MEMORY: [(&str, MemoryLevel, Option<MemoryAction>); 9] = {
 
 impl OperationClass {
     /// The class of an operation, by the provider's name of it.
-    fn of(kind: Kind, name: &str) -> OperationClass {
+    fn from_kind(kind: Kind, name: &str) -> OperationClass {
         let memory = |level| {
             let known = MEMORY.iter().find(|known| known.0 == name);
             known.map_or(OperationClass::Memory(level, None), |known| {
@@ -222,7 +222,7 @@ impl Operations {
                 kind,
                 number,
                 name,
-                class: OperationClass::of(kind, strings.get(name)),
+                class: OperationClass::from_kind(kind, strings.get(name)),
             });
             OperationId(id)
         })
@@ -272,7 +272,7 @@ mod tests {
                 MemoryLevel::Real | MemoryLevel::Virtual => Kind::MemoryAllocation,
             };
             assert_eq!(
-                OperationClass::of(kind, name),
+                OperationClass::from_kind(kind, name),
                 OperationClass::Memory(level, action)
             );
             let label = action.map_or("", MemoryAction::label);
@@ -320,7 +320,7 @@ mod tests {
                 OperationClass::Memory(MemoryLevel::Real, None),
             ),
         ] {
-            assert_eq!(OperationClass::of(kind, name), class, "{name}");
+            assert_eq!(OperationClass::from_kind(kind, name), class, "{name}");
         }
     }
 

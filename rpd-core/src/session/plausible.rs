@@ -18,7 +18,7 @@ pub struct PlausibleTimes {
 
 impl PlausibleTimes {
     /// Times that are plausible for a session's process: where it is known how long that lived, no record is longer.
-    pub fn of(session: &Session) -> PlausibleTimes {
+    pub fn from_session(session: &Session) -> PlausibleTimes {
         let process = &session.process;
         let lived = process.fini_time.0.checked_sub(process.init_time.0);
         let longest = match lived {
@@ -46,7 +46,7 @@ mod tests {
     fn implausible_times_have_no_duration() {
         let mut session = Session::default();
         let duration = |session: &Session, start, end| {
-            PlausibleTimes::of(session).duration(Nanoseconds(start), Nanoseconds(end))
+            PlausibleTimes::from_session(session).duration(Nanoseconds(start), Nanoseconds(end))
         };
         assert_eq!(duration(&session, 100, 100), Some(0));
         assert_eq!(duration(&session, 100, 200), Some(100));

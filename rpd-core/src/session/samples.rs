@@ -134,7 +134,7 @@ impl Issue {
 
     /// The state of a sample, from its flags ([`sample_flag`]) and its `snapshot`.
     #[inline]
-    pub const fn of(flags: u8, snapshot: u32) -> Issue {
+    pub const fn from_flags(flags: u8, snapshot: u32) -> Issue {
         if flags & sample_flag::STOCHASTIC == 0 {
             Issue::HOST_TRAP
         } else if flags & sample_flag::ISSUED != 0 {
@@ -184,13 +184,13 @@ mod tests {
 
     #[test]
     fn issue_state_follows_from_flags_and_snapshot() {
-        assert_eq!(Issue::of(0, 7), Issue::HOST_TRAP);
+        assert_eq!(Issue::from_flags(0, 7), Issue::HOST_TRAP);
         let stochastic = sample_flag::STOCHASTIC;
         assert_eq!(
-            Issue::of(stochastic | sample_flag::ISSUED, 7),
+            Issue::from_flags(stochastic | sample_flag::ISSUED, 7),
             Issue::ISSUED
         );
-        assert_eq!(Issue::of(stochastic, 0x23).stall(), Some("WAITCNT"));
+        assert_eq!(Issue::from_flags(stochastic, 0x23).stall(), Some("WAITCNT"));
         assert_eq!(
             (class(2), class(40), reason(12)),
             ("MATRIX", "NONE", "NONE")

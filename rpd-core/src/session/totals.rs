@@ -164,7 +164,7 @@ const CYCLES_PER_US: u64 = 1000;
 
 impl Totals {
     /// Adds up the samples of a session.
-    pub fn of(session: &Session) -> Totals {
+    pub fn from_session(session: &Session) -> Totals {
         let samples = &session.samples;
         let mut totals = Totals::default();
         if samples.is_empty() {
@@ -204,7 +204,7 @@ impl Totals {
             let tick = clock.tick(samples.start[index].0);
             sum.replicates
                 .add_weights(drawn.get(tick, || weights(tick)));
-            let issue = Issue::of(samples.flags[index], samples.snapshot[index]);
+            let issue = Issue::from_flags(samples.flags[index], samples.snapshot[index]);
             let one = Count {
                 samples: 1,
                 lanes: samples.exec[index].count_ones().into(),
@@ -227,7 +227,7 @@ impl Totals {
 impl Totals {
     /// Adds up the cycles of the instructions in a session's thread traces. They are exact, so there are no
     /// replicates. Traces do not show which lanes were enabled.
-    pub fn of_traces(session: &Session) -> Totals {
+    pub fn from_traces(session: &Session) -> Totals {
         let mut totals = Totals {
             measure: Measure::Cycles,
             ..Totals::default()
@@ -264,12 +264,12 @@ impl Totals {
         totals
     }
 
-    /// [`Totals::of`] if the session has samples, else [`Totals::of_traces`].
-    pub fn of_any(session: &Session) -> Totals {
+    /// [`Totals::from_session`] if the session has samples, else [`Totals::from_traces`].
+    pub fn from_any(session: &Session) -> Totals {
         if session.samples.is_empty() {
-            Totals::of_traces(session)
+            Totals::from_traces(session)
         } else {
-            Totals::of(session)
+            Totals::from_session(session)
         }
     }
 }

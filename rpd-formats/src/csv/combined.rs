@@ -45,7 +45,11 @@ pub fn write_combined(
     if !sessions.iter().all(|session| session.agents.is_empty()) {
         let mut file = TextFile::create(target.file("agent_info.csv"))?;
         for (index, session) in sessions.iter().enumerate() {
-            agents::write_rows(&mut file, session, &Shape::of(session, options, index == 0))?;
+            agents::write_rows(
+                &mut file,
+                session,
+                &Shape::from_session(session, options, index == 0),
+            )?;
         }
         files.push(file.finish()?);
     }
@@ -78,7 +82,7 @@ impl Shape {
         }
     }
 
-    fn of(session: &Session, options: &Options, header: bool) -> Shape {
+    fn from_session(session: &Session, options: &Options, header: bool) -> Shape {
         let guid = session.origin.as_ref().map_or("", |origin| &origin.guid);
         let mut row = Vec::new();
         super::row::quote(&mut row, guid);
@@ -93,7 +97,7 @@ impl Shape {
     }
 
     fn new(session: &Session, domain: Domain, options: &Options, header: bool) -> Shape {
-        let mut shape = Shape::of(session, options, header);
+        let mut shape = Shape::from_session(session, options, header);
         match domain.table() {
             Table::Scratch => shape.row.clear(),
             Table::Counted => {

@@ -89,10 +89,10 @@ impl Profile {
             name: name.to_owned(),
             unit,
         };
-        Profile::of_kinds(weights.iter().map(kind).collect())
+        Profile::from_kinds(weights.iter().map(kind).collect())
     }
 
-    fn of_kinds(weights: Vec<WeightKind>) -> Profile {
+    fn from_kinds(weights: Vec<WeightKind>) -> Profile {
         Profile {
             weights,
             frames: Vec::new(),
@@ -170,7 +170,7 @@ impl Profile {
     /// The profile without lines: frames of one function are one, wherever in it the calls stand.
     #[must_use]
     pub fn by_function(&self) -> Profile {
-        let mut merged = Profile::of_kinds(self.weights.clone());
+        let mut merged = Profile::from_kinds(self.weights.clone());
         for (stack, weights) in &self.samples {
             let frames = stack.iter().map(|&index| Frame {
                 line: 0,

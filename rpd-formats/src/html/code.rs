@@ -17,7 +17,7 @@ const INSTRUCTIONS: usize = 20_000;
 
 /// A JSON object for each function, hottest first.
 pub(super) fn all(session: &Session, options: &Options) -> Vec<String> {
-    let totals = Totals::of_any(session);
+    let totals = Totals::from_any(session);
     let all = totals.places.values().flat_map(|place| &place.counts);
     let all: u64 = all.map(|(_, count)| count.samples).sum();
     let mut left = INSTRUCTIONS;

@@ -219,7 +219,7 @@ fn counted<'a>(
             let (_, counted) = by_number
                 .entry(key)
                 .or_insert((index, CounterFigures::none()));
-            counted.add(&CounterFigures::of_value(value));
+            counted.add(&CounterFigures::from_value(value));
         }
     }
     let mut by_name: BTreeMap<_, CounterFigures> = BTreeMap::new();
@@ -245,7 +245,7 @@ impl CounterFigures {
         }
     }
 
-    fn of_value(value: f64) -> CounterFigures {
+    fn from_value(value: f64) -> CounterFigures {
         CounterFigures {
             dispatches: 1,
             min: value,
@@ -322,7 +322,7 @@ struct CopyRoute {
 }
 
 fn ways(session: &Session, options: &Options) -> Vec<CopyRoute> {
-    let (table, times) = (&session.copies, PlausibleTimes::of(session));
+    let (table, times) = (&session.copies, PlausibleTimes::from_session(session));
     let mut ways: BTreeMap<_, CopyRoute> = BTreeMap::new();
     for index in table.indices() {
         let (from, to) = (table.src_agent[index], table.dst_agent[index]);

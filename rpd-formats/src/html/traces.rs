@@ -27,7 +27,9 @@ pub(super) fn all(session: &Session, options: &Options) -> Vec<String> {
     let labels = KernelLabels::new(session, options.kernel_names);
     let numbers = session.thread_traces.numbers().into_iter().take(TRACES);
     numbers
-        .filter_map(|(agent, trace)| Trace::of(session, agent, trace)?.object(session, &labels))
+        .filter_map(|(agent, trace)| {
+            Trace::from_session(session, agent, trace)?.object(session, &labels)
+        })
         .collect()
 }
 
@@ -44,7 +46,7 @@ struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    fn of(session: &'a Session, agent: AgentHandle, number: u64) -> Option<Self> {
+    fn from_session(session: &'a Session, agent: AgentHandle, number: u64) -> Option<Self> {
         let traces = &session.thread_traces;
         let is_own = |(_, found): &(usize, &rpd_core::session::traces::TraceSummary)| {
             (found.agent, found.trace) == (agent, number)

@@ -99,7 +99,7 @@ struct AgentTexts<'a> {
 
 impl<'a> Context<'a> {
     fn new(session: &'a Session, options: &'a Options) -> io::Result<Context<'a>> {
-        let node = Node::of(session);
+        let node = Node::from_session(session);
         // A recording that was read from a database keeps its guid.
         let guid = match &session.origin {
             Some(origin) => origin.guid.clone(),

@@ -92,7 +92,7 @@ impl<'c> Samples<'c> {
     }
 
     fn issue(&self, row: usize) -> Issue {
-        Issue::of(self.table.flags[row], self.table.snapshot[row])
+        Issue::from_flags(self.table.flags[row], self.table.snapshot[row])
     }
 
     fn is_issued(&self, row: usize) -> bool {

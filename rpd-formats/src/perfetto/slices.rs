@@ -266,7 +266,7 @@ fn devices(
         hides_streams: options.group_by_queue,
         renames: options.kernel_names.rename && !is_original,
         labels: if is_original {
-            KernelLabels::of_symbols(session)
+            KernelLabels::from_symbols(session)
         } else {
             KernelLabels::new(session, options.kernel_names)
         },

@@ -148,7 +148,7 @@ fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 fn metadata(session: &Session, options: &Options, target: &Target) -> String {
     let process = &session.process;
-    let node = Node::of(session);
+    let node = Node::from_session(session);
     let node = Object::new()
         .number("id", node.id)
         .number("hash", node.hash)

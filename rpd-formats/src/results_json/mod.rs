@@ -32,7 +32,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     let operations = OperationNumbers::new(session);
     file.buffer
         .extend_from_slice(b"{\"rocprofiler-sdk-tool\":[{");
-    let mut instructions = samples::Instructions::of(session);
+    let mut instructions = samples::Instructions::from_session(session);
     head::write(
         &mut file,
         session,

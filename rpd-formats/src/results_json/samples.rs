@@ -27,7 +27,7 @@ pub(super) struct Instructions<'a> {
 }
 
 impl<'a> Instructions<'a> {
-    pub(super) fn of(session: &'a Session) -> Instructions<'a> {
+    pub(super) fn from_session(session: &'a Session) -> Instructions<'a> {
         let mut instructions = Instructions {
             index: InstructionIndex::new(&session.code),
             table: Vec::new(),

@@ -150,7 +150,7 @@ fn squares(
     labels: &KernelLabels<'_>,
 ) -> ById<u64> {
     let mut sums = ById::<u64>::zeros(stats.names.len(), session.storage.as_ref());
-    let times = PlausibleTimes::of(session);
+    let times = PlausibleTimes::from_session(session);
     let mut add = |name: StringId, start: Nanoseconds, end: Nanoseconds| {
         let Some(duration) = times.duration(start, end) else {
             return;

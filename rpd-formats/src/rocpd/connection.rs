@@ -44,7 +44,7 @@ impl Guarded {
     /// # Errors
     /// When it cannot be read, or its schema has something in it that no recording has.
     pub fn read(path: &Path) -> Result<Guarded, Problem> {
-        let source = Source::of(path)?;
+        let source = Source::from_path(path)?;
         let guarded = Guarded::new(
             Connection::open_with_flags(
                 &source.uri,
@@ -69,7 +69,7 @@ impl Guarded {
     /// # Errors
     /// When the database cannot be read or written, or its schema has something in it that no recording has.
     pub(super) fn write_symbols(path: &Path) -> Result<Guarded, Problem> {
-        let source = Source::of(path)?;
+        let source = Source::from_path(path)?;
         // SQLite would open it for reading only, and report an error when the work is done.
         OpenOptions::new()
             .write(true)
@@ -117,7 +117,7 @@ impl Guarded {
     /// # Errors
     /// When the database cannot be read, or its schema has something in it that no recording has.
     pub(super) fn attach(&self, path: &Path, name: &str) -> Result<(), Problem> {
-        let source = Source::of(path)?;
+        let source = Source::from_path(path)?;
         self.set_trust(Trust::Own);
         self.execute(
             &format!("ATTACH DATABASE ?1 AS {}", identifier(name)),
@@ -213,7 +213,7 @@ struct Source {
 impl Source {
     /// Looks at the file before SQLite does: SQLite waits for the other end of a pipe, reads an empty file as an empty
     /// database, and notices a missing end only when it gets there.
-    fn of(path: &Path) -> Result<Source, Problem> {
+    fn from_path(path: &Path) -> Result<Source, Problem> {
         let metadata = std::fs::metadata(path).map_err(Problem::Io)?;
         if metadata.is_dir() {
             return Err(Problem::Directory);

@@ -23,7 +23,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// The machine that a session was recorded on.
-    pub(crate) fn of(session: &Session) -> Node {
+    pub(crate) fn from_session(session: &Session) -> Node {
         match &session.origin {
             Some(origin) => Node {
                 id: origin.node,

@@ -111,7 +111,7 @@ fn fill(
 ) -> Result<(), FillError> {
     let path = file.temporary_path();
     let connection = open(path)?;
-    let node = Node::of(session);
+    let node = Node::from_session(session);
     let names = Names::new(session, &node);
     create(&connection, &names, session, options)?;
     let ids = info::write(&connection, &names, &node, session, options, target)?;

@@ -66,7 +66,7 @@ pub(super) fn write(writer: &Writer<'_>) -> io::Result<Places> {
     let writer = SampleWriter { writer, session };
     writer.sampling()?;
     writer.images()?;
-    let totals = Totals::of(session);
+    let totals = Totals::from_session(session);
     let places = writer.instructions(&totals)?;
     writer.sources()?;
     writer.samples(&places)?;

@@ -74,7 +74,11 @@ pub(super) fn write_symbols(
     options: &Options,
 ) -> rusqlite::Result<()> {
     let expanded = expand(session, options.stacks.shown);
-    symbols::insert(connection, &names.suffix, &Symbols::of(session, &expanded))
+    symbols::insert(
+        connection,
+        &names.suffix,
+        &Symbols::from_session(session, &expanded),
+    )
 }
 
 struct StackWriter<'a> {

@@ -53,7 +53,7 @@ pub struct Symbols<'a> {
 
 impl<'a> Symbols<'a> {
     /// The rows of a session: all frames that were found, those that no stack shows too, and those of calls.
-    pub fn of(session: &'a Session, expanded: &Expanded) -> Symbols<'a> {
+    pub fn from_session(session: &'a Session, expanded: &Expanded) -> Symbols<'a> {
         let text = |id| session.strings.get(id);
         let stored = &session.stacks.frames;
         let mut symbols = Symbols::default();
@@ -207,7 +207,7 @@ pub(super) fn insert(
 ) -> rusqlite::Result<()> {
     let table = |base: &str| identifier(&format!("{base}{suffix}"));
     let (frames, stacks) = (table("rpd_frame"), table("rpd_stack_frame"));
-    let mut texts = Texts::of(connection, &table("rocpd_string"))?;
+    let mut texts = Texts::from_connection(connection, &table("rocpd_string"))?;
     let mut insert = connection.prepare(&format!(
         "INSERT INTO {frames} (id, location_id, inline_depth, function_id, file_id, line, col, evidence)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
@@ -245,7 +245,7 @@ struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    fn of(connection: &'a Connection, table: &str) -> rusqlite::Result<Texts<'a>> {
+    fn from_connection(connection: &'a Connection, table: &str) -> rusqlite::Result<Texts<'a>> {
         let next = format!("SELECT coalesce(max(id), 0) + 1 FROM {table}");
         Ok(Texts {
             next: connection.query_row(&next, [], |row| row.get(0))?,

@@ -180,7 +180,7 @@ fn database_has_the_findings_of_traces() {
             panic!("{:?}", traces.summaries);
         };
         assert_eq!((summary.engine, summary.full, summary.lost), (4, true, 1));
-        let totals = Totals::of_any(found);
+        let totals = Totals::from_any(found);
         assert_eq!(totals.measure, Measure::Cycles);
         let cycles: u64 = (totals.places.values())
             .flat_map(|place| &place.counts)

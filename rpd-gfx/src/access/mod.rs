@@ -49,7 +49,7 @@ impl Level {
     }
 
     /// The level with this number in files.
-    pub fn of_number(number: u32) -> Option<Level> {
+    pub fn from_number(number: u32) -> Option<Level> {
         let found = Self::ALL.iter().find(|(_, _, known)| *known == number);
         found.map(|(level, ..)| *level)
     }
@@ -78,7 +78,7 @@ enum BlockKind {
 }
 
 impl BlockKind {
-    fn of_number(number: u32) -> Option<BlockKind> {
+    fn from_number(number: u32) -> Option<BlockKind> {
         [BlockKind::Dispatch, BlockKind::Steps, BlockKind::End]
             .into_iter()
             .find(|kind| *kind as u32 == number)
@@ -119,7 +119,7 @@ impl Block {
 }
 
 impl DispatchEnd {
-    fn of_number(number: u64) -> Option<DispatchEnd> {
+    fn from_number(number: u64) -> Option<DispatchEnd> {
         [DispatchEnd::Complete, DispatchEnd::Fault, DispatchEnd::Full]
             .into_iter()
             .find(|ending| *ending as u64 == number)

@@ -125,7 +125,7 @@ impl<R: Read> Reader<R> {
         }
         let word =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let kind = BlockKind::of_number(word(0)).ok_or(damaged("a block of unknown kind"))?;
+        let kind = BlockKind::from_number(word(0)).ok_or(damaged("a block of unknown kind"))?;
         let dispatch = word(4);
         let length = u64::from(word(8)) | u64::from(word(12)) << 32;
         if length > LARGEST as u64 {
@@ -150,7 +150,7 @@ impl<R: Read> Reader<R> {
                 at: at + HEAD as u64,
             }),
             BlockKind::End => {
-                let ending = encoding::take(&mut rest).and_then(DispatchEnd::of_number);
+                let ending = encoding::take(&mut rest).and_then(DispatchEnd::from_number);
                 let ending = ending.ok_or(damaged("the end of a dispatch"))?;
                 Item::End { dispatch, ending }
             }
@@ -215,7 +215,7 @@ fn describe(number: u32, rest: &mut &[u8]) -> Option<Dispatch> {
         first,
         grid: [sizes[0], sizes[1], sizes[2]],
         workgroup: [sizes[3], sizes[4], sizes[5]],
-        level: Level::of_number(level)?,
+        level: Level::from_number(level)?,
         device,
     })
 }

@@ -242,7 +242,7 @@ impl<'h> Checker<'h> {
 
     fn global_access(&mut self, step: &Step<'_>, transfer: &Transfer, id: u32) {
         // Loads past the cache count as atomic, because loops that wait for a flag use them.
-        let seen = AccessKind::of(transfer.operation, step.kind);
+        let seen = AccessKind::from_operation(transfer.operation, step.kind);
         let AccessKind {
             reads,
             writes,
@@ -343,7 +343,7 @@ impl<'h> Checker<'h> {
             reads,
             writes,
             atomic,
-        } = AccessKind::of(transfer.operation, step.kind);
+        } = AccessKind::from_operation(transfer.operation, step.kind);
         let finding = |kind, lane: usize| finding(kind, step, transfer, lane, writes);
         let places = if atomic {
             distinct(transfer)
@@ -436,7 +436,7 @@ struct AccessKind {
 }
 
 impl AccessKind {
-    fn of(operation: Operation, kind: Kind) -> Self {
+    fn from_operation(operation: Operation, kind: Kind) -> Self {
         let coherent = matches!(kind, Kind::Vmem(vmem) if vmem.coherent);
         match operation {
             Operation::Load => Self {

@@ -186,7 +186,7 @@ const MAX_DEPTH: usize = 32;
 pub fn parse(mut note: &[u8]) -> Result<Metadata, Error> {
     let value = rmpv::decode::read_value_ref_with_max_depth(&mut note, MAX_DEPTH)
         .map_err(|e| Error::malformed("metadata note", e.to_string()))?;
-    let map = Map::of(&value, "metadata note")?;
+    let map = Map::new(&value, "metadata note")?;
     let mut out = Metadata {
         target: map.text("amdhsa.target").unwrap_or_default().to_owned(),
         ..Metadata::default()
@@ -197,7 +197,7 @@ pub fn parse(mut note: &[u8]) -> Result<Metadata, Error> {
     }
     for kernel in map.array("amdhsa.kernels") {
         out.kernels
-            .push(read_kernel(&Map::of(kernel, "kernel metadata")?)?);
+            .push(read_kernel(&Map::new(kernel, "kernel metadata")?)?);
     }
     let formats = map.array("amdhsa.printf").iter();
     out.formats = formats
@@ -232,7 +232,7 @@ fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
     let symbol = required(".symbol")?;
     let mut args = Vec::new();
     for arg in map.array(".args") {
-        let arg = Map::of(arg, "argument metadata")?;
+        let arg = Map::new(arg, "argument metadata")?;
         // Arguments without place or size could not be passed.
         let need = |key: &str| {
             arg.number(key).ok_or_else(|| {
@@ -295,7 +295,7 @@ fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
 struct Map<'a>(&'a [(ValueRef<'a>, ValueRef<'a>)]);
 
 impl<'a> Map<'a> {
-    fn of(value: &'a ValueRef<'a>, what: &'static str) -> Result<Self, Error> {
+    fn new(value: &'a ValueRef<'a>, what: &'static str) -> Result<Self, Error> {
         match value {
             ValueRef::Map(entries) => Ok(Self(entries)),
             _ => Err(Error::malformed(what, "it is not a MessagePack map")),

@@ -97,7 +97,7 @@ impl Category {
     }
 
     /// The category of an instruction of any generation, by its text as LLVM prints it.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let name = text.split_whitespace().next().unwrap_or_default();
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
         if begins(&["v_mfma", "v_smfma", "v_wmma", "v_swmma"]) {
@@ -119,14 +119,14 @@ impl Category {
         } else if begins(&["exp", "export"]) {
             Self::Export
         } else if let Some(scalar) = name.strip_prefix("s_") {
-            Self::of_scalar(scalar)
+            Self::from_scalar(scalar)
         } else {
             Self::Unknown
         }
     }
 
     /// The category of a scalar instruction, by its mnemonic without `s_`.
-    fn of_scalar(name: &str) -> Self {
+    fn from_scalar(name: &str) -> Self {
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
         if name.contains("branch") {
             Self::Branch
@@ -200,7 +200,7 @@ pub enum Flow {
 
 impl Flow {
     /// The flow of an instruction, from its text, address and length in bytes.
-    pub(super) fn of(text: &str, pc: u64, bytes: u32) -> Self {
+    pub(super) fn from_text(text: &str, pc: u64, bytes: u32) -> Self {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
         let target = || {
@@ -221,7 +221,7 @@ impl Flow {
                 target().map_or(Self::Indirect, Self::Conditional)
             }
             _ if name.starts_with("s_endpgm") => Self::End,
-            _ if Category::of(name) == Category::Jump => Self::Indirect,
+            _ if Category::from_text(name) == Category::Jump => Self::Indirect,
             _ => Self::Next,
         }
     }

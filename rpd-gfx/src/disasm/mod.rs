@@ -49,8 +49,8 @@ impl Instruction {
     pub fn from_text(text: &str, bytes: u32, pc: u64) -> Self {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         Self {
-            category: Category::of(&text),
-            flow: Flow::of(&text, pc, bytes),
+            category: Category::from_text(&text),
+            flow: Flow::from_text(&text, pc, bytes),
             text,
             bytes,
         }
@@ -133,8 +133,8 @@ impl Disassembler {
     pub fn instruction(&self, code: &[u8], pc: u64) -> Instruction {
         let known = match &self.0 {
             Source::Table(processor) => text(processor, code).map(|(text, dwords)| Instruction {
-                category: Category::of(&text),
-                flow: Flow::of(&text, pc, 4 * dwords),
+                category: Category::from_text(&text),
+                flow: Flow::from_text(&text, pc, 4 * dwords),
                 text,
                 bytes: 4 * dwords,
             }),

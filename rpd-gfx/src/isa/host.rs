@@ -19,7 +19,7 @@ pub(super) static MOST: std::sync::RwLock<Level> = std::sync::RwLock::new(Level:
 #[cfg(target_arch = "x86_64")]
 impl Level {
     /// The level to use: the highest that this processor supports, in tests limited by `MOST`.
-    pub(super) fn of_this_processor() -> Self {
+    pub(super) fn from_this_processor() -> Self {
         #[cfg(test)]
         return Self::detected().min(*MOST.read().unwrap_or_else(|e| e.into_inner()));
         #[cfg(not(test))]
@@ -74,7 +74,7 @@ macro_rules! for_each_level {
                 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
                 fn avx512 $(<$generic: $bound>)? ($($argument: $type),*) -> $result $body
 
-                match Level::of_this_processor() {
+                match Level::from_this_processor() {
                     // SAFETY: the processor has the instructions, as was just determined.
                     Level::Avx512 => return unsafe { avx512 $(::<$generic>)? ($($argument),*) },
                     // SAFETY: likewise.

@@ -26,9 +26,9 @@ struct Shape {
 
 impl Shape {
     /// The shape of an instruction's operation.
-    fn of_inst(i: &Inst) -> Option<Self> {
+    fn from_inst(i: &Inst) -> Option<Self> {
         let newer = i.has(GFX942);
-        Self::of(
+        Self::from_opcode(
             i.opcode,
             if newer {
                 InstructionSet::Gfx942
@@ -38,20 +38,20 @@ impl Shape {
         )
     }
 
-    fn of(opcode: u16, set: InstructionSet) -> Option<Self> {
+    fn from_opcode(opcode: u16, set: InstructionSet) -> Option<Self> {
         match set {
-            InstructionSet::Gfx90a => Self::of_gfx90a(opcode),
-            InstructionSet::Gfx942 => Self::of_gfx942(opcode),
+            InstructionSet::Gfx90a => Self::from_gfx90a(opcode),
+            InstructionSet::Gfx942 => Self::from_gfx942(opcode),
         }
     }
 
-    fn of_gfx942(opcode: u16) -> Option<Self> {
+    fn from_gfx942(opcode: u16) -> Option<Self> {
         use MatrixElement::{Bf16, F8, F32, I8};
         let (rows, depth, per_lane, element) = match opcode {
             // XF32: single precision with a shortened mantissa.
             0x3e => (16, 8, 2, F32),
             0x3f => (32, 4, 2, F32),
-            0x40..=0x52 | 0x6e | 0x6f => return Self::of_gfx90a(opcode),
+            0x40..=0x52 | 0x6e | 0x6f => return Self::from_gfx90a(opcode),
             0x56 => (32, 16, 8, I8),
             0x57 => (16, 32, 8, I8),
             0x5d => (32, 4, 4, Bf16),
@@ -71,7 +71,7 @@ impl Shape {
         })
     }
 
-    fn of_gfx90a(opcode: u16) -> Option<Self> {
+    fn from_gfx90a(opcode: u16) -> Option<Self> {
         use MatrixElement::{Bf16, F16, F32, F64, I8};
         let (rows, depth, per_lane, element) = match opcode {
             0x40 => (32, 1, 1, F32),
@@ -143,7 +143,7 @@ impl Shape {
 
 /// The operation with this opcode.
 pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
-    let shape = Shape::of(opcode as u16, set)?;
+    let shape = Shape::from_opcode(opcode as u16, set)?;
     let newer = match set {
         InstructionSet::Gfx90a => false,
         InstructionSet::Gfx942 => true,
@@ -175,7 +175,7 @@ pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
 
 /// Whether the instruction has only modifiers that its operation allows.
 pub(super) fn is_valid(i: &Inst) -> bool {
-    Shape::of_inst(i).is_none_or(|shape| {
+    Shape::from_inst(i).is_none_or(|shape| {
         let (size, from) = (u32::from(i.op_sel), u32::from(i.op_sel_hi));
         if shape.element == MatrixElement::F64 {
             size == 0 && from == 0 && i.neg == 0
@@ -187,7 +187,7 @@ pub(super) fn is_valid(i: &Inst) -> bool {
 
 /// Properties of an operation that hardware counters depend on.
 pub(super) fn kind(i: &Inst) -> Option<Matrix> {
-    let Some(shape) = Shape::of_inst(i) else {
+    let Some(shape) = Shape::from_inst(i) else {
         return super::sparse_mfma::kind(i.opcode).filter(|_| i.has(GFX942));
     };
     let operations = 2 * shape.blocks() * shape.rows * shape.rows * shape.depth;
@@ -302,7 +302,7 @@ fn single(
     right: fn([u32; 2], usize) -> u32,
     add: fn(&Lanes, &Lanes, &Lanes, &mut Lanes),
 ) {
-    let Some(shape) = Shape::of_inst(i) else {
+    let Some(shape) = Shape::from_inst(i) else {
         return unknown_instruction(x, i);
     };
     let flushes =
@@ -346,7 +346,7 @@ fn single(
 
 /// Executes an operation in double precision.
 fn double(x: &mut Exec<'_>, i: &Inst) {
-    let Some(shape) = Shape::of_inst(i) else {
+    let Some(shape) = Shape::from_inst(i) else {
         return unknown_instruction(x, i);
     };
     let wide = |code: u16, n: u16| -> [f64; 64] {

@@ -375,7 +375,7 @@ impl<'d> Machine<'d> {
                     }
                 }
             }
-            let pipe = Pipe::of(facts.kind);
+            let pipe = Pipe::from_kind(facts.kind);
             wave.current = Some(Current {
                 head: wave.head,
                 facts,

@@ -62,7 +62,7 @@ impl<'a> Model<'a> {
         let units = layout.unit_slots() as usize;
         Self {
             layout,
-            numbering: Numbering::of(dispatch.device),
+            numbering: Numbering::from_device(dispatch.device),
             cycles: &dispatch.device.cycles,
             resident: resident(dispatch),
             limits: limits(dispatch),
@@ -360,7 +360,7 @@ impl Now<'_, '_> {
             let offset = window * hierarchy::FETCH;
             let found = self.caches.fetch(self.unit, offset, self.cycle());
             self.engine.fetches += 1;
-            *match Found::of(found) {
+            *match Found::from_lookup(found) {
                 Found::Hit => &mut self.engine.fetch_hits,
                 Found::Miss => &mut self.engine.fetch_misses,
                 Found::Duplicate => &mut self.engine.fetch_duplicates,
@@ -438,7 +438,7 @@ impl Now<'_, '_> {
         let mut latency = 0;
         for line in lines {
             self.engine.scalar_requests += 1;
-            *match Found::of(line) {
+            *match Found::from_lookup(line) {
                 Found::Hit => &mut self.engine.scalar_hits,
                 Found::Miss => &mut self.engine.scalar_misses,
                 Found::Duplicate => &mut self.engine.scalar_duplicates,
@@ -559,7 +559,7 @@ enum Found {
 }
 
 impl Found {
-    fn of(lookup: Lookup) -> Self {
+    fn from_lookup(lookup: Lookup) -> Self {
         match (lookup.served, lookup.wait) {
             (ServingLevel::First, 0) => Self::Hit,
             (ServingLevel::First, _) => Self::Duplicate,

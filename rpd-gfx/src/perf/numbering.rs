@@ -45,7 +45,7 @@ impl Numbering {
     }
 
     /// The translation for a device.
-    pub(super) fn of(device: &Device) -> &'static Self {
+    pub(super) fn from_device(device: &Device) -> &'static Self {
         static ALL: OnceLock<Vec<Numbering>> = OnceLock::new();
         let all = ALL.get_or_init(|| DEVICES.iter().map(Numbering::new).collect());
         let at = DEVICES.iter().position(|known| known.name == device.name);
@@ -67,7 +67,7 @@ impl Numbering {
 /// Whether the simulator yields a value for an event of a hardware block (`SQ`, `TCC`, ...), by its number on the
 /// device.
 pub fn determined(device: &Device, block: &str, event: u32) -> bool {
-    let event = Numbering::of(device).event(block, event);
+    let event = Numbering::from_device(device).event(block, event);
     event.is_some_and(|event| catalogue::has(block, event))
 }
 
@@ -75,6 +75,6 @@ pub fn determined(device: &Device, block: &str, event: u32) -> bool {
 /// event that is selected after it reads (`SQ_ACCUM_PREV`, `SQ_ACCUM_PREV_HIRES`). The level itself has no value:
 /// between dispatches nothing is outstanding.
 pub fn accumulates(device: &Device, block: &str, event: u32) -> bool {
-    let event = Numbering::of(device).event(block, event);
+    let event = Numbering::from_device(device).event(block, event);
     event.is_some_and(|event| catalogue::has_level(block, event))
 }

@@ -282,7 +282,7 @@ fn sample(
     let here = |w: &&WaveTimeline| (w.start..w.end).contains(&at);
     let heads = timeline.waves.iter().filter(here);
     let on_simd = heads.clone().filter(|other| other.simd == wave.simd);
-    let arbiter = Arbiter::of(on_simd.filter_map(|other| other.at(at)), at);
+    let arbiter = Arbiter::from_heads(on_simd.filter_map(|other| other.at(at)), at);
     let waves = heads.count() as u32;
     Some(Sample {
         time: ((part * duration as f64) as u64).min(duration.saturating_sub(1)),
@@ -316,7 +316,7 @@ struct Arbiter {
 
 impl Arbiter {
     /// The decision about the instructions at the heads of the waves of a SIMD.
-    fn of<'i>(heads: impl Iterator<Item = &'i Issued>, at: u64) -> Self {
+    fn from_heads<'i>(heads: impl Iterator<Item = &'i Issued>, at: u64) -> Self {
         let (mut issues, mut held) = (0, 0);
         for head in heads.filter(|head| head.pipe != Pipe::Internal) {
             let pipe = 1 << head.pipe as u8;

@@ -43,7 +43,7 @@ pub enum Pipe {
 pub(super) const PORTS: usize = 5;
 
 impl Pipe {
-    pub(super) fn of(kind: Kind) -> Self {
+    pub(super) fn from_kind(kind: Kind) -> Self {
         match kind {
             Kind::Valu(_) => Self::Valu,
             Kind::Matrix(_) => Self::Matrix,

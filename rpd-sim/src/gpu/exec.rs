@@ -300,7 +300,7 @@ pub(crate) fn run(
             })
         }
         Err(isa::Fault::Stopped { .. }) => Ok(Outcome::GivenUp),
-        Err(fault) => Err(Fault::of_kernel(&kernel, agent.bit(), &fault)),
+        Err(fault) => Err(Fault::from_kernel(&kernel, agent.bit(), &fault)),
     }
 }
 

@@ -80,7 +80,7 @@ impl Fault {
     }
 
     /// Describes the fault of a kernel that ran on the agent of `mask`.
-    pub(crate) fn of_kernel(kernel: &Kernel, mask: u64, fault: &isa::Fault) -> Self {
+    pub(crate) fn from_kernel(kernel: &Kernel, mask: u64, fault: &isa::Fault) -> Self {
         // Messages are for people; the mangled name would hide the arguments of templates.
         let name = demangle_any(&kernel.name);
         let (status, what, site) = match fault {

@@ -404,7 +404,8 @@ fn insert_kernels(
     let Some((start, end)) = start.zip(end) else {
         return ensure(kernels.is_empty(), status::ERROR_INVALID_CODE_OBJECT);
     };
-    let set = InstructionSet::of(agents::device().name).ok_or(status::ERROR_INVALID_ISA)?;
+    let set =
+        InstructionSet::from_processor(agents::device().name).ok_or(status::ERROR_INVALID_ISA)?;
     // SAFETY: the range lies in the image, which every kernel keeps mapped; code is not written once loaded.
     let program = Arc::new(unsafe { Program::new(start, end - start, set) });
     for (info, descriptor) in kernels {

@@ -51,12 +51,17 @@ pub(crate) struct ImageWords([u32; 12]);
 
 impl ImageWords {
     /// The words of an image at an address, as instructions read them.
-    pub(crate) fn of_image(image: &Image, format: ImageFormat) -> Self {
+    pub(crate) fn from_image(image: &Image, format: ImageFormat) -> Self {
         Self::new(&image.encode(), format, image.size[0])
     }
 
     /// The words of an image over a buffer of `count` elements at address `base`.
-    pub(crate) fn of_buffer(view: &BufferView, base: u64, count: u32, format: ImageFormat) -> Self {
+    pub(crate) fn from_buffer(
+        view: &BufferView,
+        base: u64,
+        count: u32,
+        format: ImageFormat,
+    ) -> Self {
         Self::new(&view.encode(base, count), format, count)
     }
 
@@ -194,7 +199,7 @@ impl ImageObject {
         let geometry = match self.geometry {
             geometry::BUFFER => {
                 let view = BufferView::new(format).with_selections(selections);
-                return ImageWords::of_buffer(&view, base, width, self.format);
+                return ImageWords::from_buffer(&view, base, width, self.format);
             }
             geometry::D1 => Geometry::D1,
             geometry::D3 => Geometry::D3,
@@ -204,7 +209,7 @@ impl ImageObject {
         };
         let pitch = (self.layout.pitch / self.texel_bytes()) as u32;
         let image = Image::new(base, format, geometry, [width, height, depth], pitch);
-        ImageWords::of_image(&image.with_selections(selections), self.format)
+        ImageWords::from_image(&image.with_selections(selections), self.format)
     }
 }
 

@@ -65,7 +65,7 @@ fn work(
         root,
         send: call.send as u64,
         receive: call.receive as u64,
-        ..Work::of(kind, call.count)
+        ..Work::from_kind(kind, call.count)
     };
     if let Some(number) = reduction {
         let state = communicator.state();

@@ -129,7 +129,7 @@ pub(super) const REDUCTIONS: u32 = 5;
 
 impl Work {
     /// An operation on `count` elements of a type, with all other fields zero.
-    pub(super) fn of(kind: DataType, count: usize) -> Self {
+    pub(super) fn from_kind(kind: DataType, count: usize) -> Self {
         Self {
             kind: kind.0,
             size: kind.size(),

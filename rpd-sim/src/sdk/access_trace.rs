@@ -36,7 +36,7 @@ pub unsafe extern "C" fn rpd_trace_accesses(
         .filter(|line| !line.is_empty())
         .map(KernelChoice::parse)
         .collect();
-    let Some((level, kernels)) = Level::of_number(level).zip(kernels) else {
+    let Some((level, kernels)) = Level::from_number(level).zip(kernels) else {
         return Status::ERROR_INVALID_ARGUMENT;
     };
     match accesses::start(

@@ -168,7 +168,7 @@ fn with_row_of_entry<T>(
 
 fn rule_of(row: Option<&Row<'_>>, module: u32) -> Rule {
     let rule = row.and_then(|row| rule_of_row(row, module));
-    rule.unwrap_or_else(|| Rule::of_kind(RuleKind::Uncovered, module))
+    rule.unwrap_or_else(|| Rule::from_kind(RuleKind::Uncovered, module))
 }
 
 impl Row<'_> {
@@ -237,10 +237,10 @@ fn rule_of_row(row: &Row<'_>, module: u32) -> Option<Rule> {
                 register: RSP,
                 offset: UCONTEXT_RSP as i64,
             };
-        return known.then(|| Rule::of_kind(RuleKind::Signal, module));
+        return known.then(|| Rule::from_kind(RuleKind::Signal, module));
     }
     match row.row.register(RETURN_ADDRESS) {
-        Some(RegisterRule::Undefined) => return Some(Rule::of_kind(RuleKind::End, module)),
+        Some(RegisterRule::Undefined) => return Some(Rule::from_kind(RuleKind::End, module)),
         // All code that compilers make returns to the word below the CFA, and rules have no room for another place.
         Some(RegisterRule::Offset(-8)) => {}
         _ => return None,
@@ -265,7 +265,7 @@ fn rule_of_row(row: &Row<'_>, module: u32) -> Option<Rule> {
     };
     // Walks follow RSP and RBP only.
     if register != RSP && register != RBP {
-        return Some(Rule::of_kind(RuleKind::OtherRegister, module));
+        return Some(Rule::from_kind(RuleKind::OtherRegister, module));
     }
     Rule::frame(register == RBP, deref, offset, bp, bp_offset, module)
 }

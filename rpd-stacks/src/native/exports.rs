@@ -68,7 +68,7 @@ impl Exports {
     /// # Safety
     ///
     /// `dynamic` is the dynamic section of an object that is loaded with that bias and stays so while the value is used.
-    pub(crate) unsafe fn of(bias: u64, dynamic: u64) -> Option<Exports> {
+    pub(crate) unsafe fn from_bias(bias: u64, dynamic: u64) -> Option<Exports> {
         Exports::read(bias, dynamic, |address, into| {
             // SAFETY: the tables of a loaded object are readable.
             unsafe { copy::unchecked(address, into) };
@@ -76,7 +76,7 @@ impl Exports {
         })
     }
 
-    /// As [`Exports::of`], of an object that may be unloaded at any time: each read is checked, with a system call.
+    /// As [`Exports::from_bias`], of an object that may be unloaded at any time: each read is checked, with a system call.
     pub(crate) fn checked(bias: u64, dynamic: u64) -> Option<Exports> {
         Exports::read(bias, dynamic, copy::checked)
     }
@@ -186,7 +186,7 @@ mod tests {
     fn exports_find_finds_the_symbols_that_the_loader_finds() {
         let libc = Object::at(libc::malloc as *const () as u64).expect("libc is loaded");
         // SAFETY: libc stays loaded.
-        let exports = unsafe { Exports::of(libc.bias, libc.dynamic()) };
+        let exports = unsafe { Exports::from_bias(libc.bias, libc.dynamic()) };
         let exports = exports.expect("libc has tables");
         let checked = Exports::checked(libc.bias, libc.dynamic()).expect("libc has tables");
         for name in [c"malloc", c"getpid", c"qsort", c"dl_iterate_phdr"] {

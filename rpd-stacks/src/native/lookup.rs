@@ -109,7 +109,7 @@ impl Lookup {
                 // SAFETY: inside the module's code. A handler's return address is the start of the trampoline.
                 let returns = || unsafe { cfi::is_signal_return(pc + 1, code.code.1) };
                 rule.unwrap_or_else(|| {
-                    Rule::of_kind(
+                    Rule::from_kind(
                         if returns() {
                             RuleKind::Signal
                         } else {

@@ -26,8 +26,8 @@ pub(crate) struct OwnStack {
 
 impl OwnStack {
     /// Queries the C library. Costs some microseconds and, except on the main thread, an allocation: once per thread.
-    pub(crate) fn of_calling_thread(sp: u64) -> OwnStack {
-        if let Some(stack) = OwnStack::of_main_thread()
+    pub(crate) fn from_calling_thread(sp: u64) -> OwnStack {
+        if let Some(stack) = OwnStack::from_main_thread()
             && stack.contains(sp)
         {
             return stack;
@@ -50,7 +50,7 @@ impl OwnStack {
 
     /// The kernel's stack of the process, which the main thread runs on. `pthread_getattr_np` would read
     /// `/proc/self/maps` for it. The kernel maps nothing in the 128 MiB below the top.
-    fn of_main_thread() -> Option<OwnStack> {
+    fn from_main_thread() -> Option<OwnStack> {
         const RESERVED: u64 = 128 << 20;
         // SAFETY: two questions to the kernel, and a variable of glibc that never changes.
         let end = unsafe {
@@ -209,11 +209,11 @@ mod tests {
     fn own_stack_contains_the_locals_of_its_thread_only() {
         let here = 0u64;
         let sp = &raw const here as u64;
-        let stack = OwnStack::of_calling_thread(sp);
+        let stack = OwnStack::from_calling_thread(sp);
         assert!(stack.contains(sp));
         std::thread::spawn(move || {
             let there = 0u64;
-            let own = OwnStack::of_calling_thread(&raw const there as u64);
+            let own = OwnStack::from_calling_thread(&raw const there as u64);
             assert!(own.contains(&raw const there as u64) && !own.contains(sp));
         })
         .join()

@@ -243,7 +243,7 @@ impl Modules {
             .checked_sub(1)
             .and_then(|index| self.slots.get(index as usize));
         slot.map_or(FrameClass::Other, |slot| {
-            FrameClass::of_number(slot.class.load(Ordering::Relaxed))
+            FrameClass::from_number(slot.class.load(Ordering::Relaxed))
         })
     }
 

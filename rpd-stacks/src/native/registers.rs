@@ -33,7 +33,7 @@ pub(crate) struct Start {
 impl Start {
     /// The registers of the function into which this call is inlined. Its frame must outlive the use of them.
     #[inline(always)]
-    pub(crate) fn of_caller() -> Start {
+    pub(crate) fn from_caller() -> Start {
         let mut start = Start::default();
         store(&mut start);
         start

@@ -59,7 +59,7 @@ pub(crate) enum SavedBp {
 
 impl Rule {
     /// A rule that needs nothing but its kind.
-    pub(crate) fn of_kind(kind: RuleKind, module: u32) -> Rule {
+    pub(crate) fn from_kind(kind: RuleKind, module: u32) -> Rule {
         Rule(kind as u64 | u64::from(module) << 49)
     }
 
@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn rules_table_finds_replaces_and_refuses_rules() {
         let rules = Rules::reserve();
-        let rule = |module| Rule::of_kind(RuleKind::End, module);
+        let rule = |module| Rule::from_kind(RuleKind::End, module);
         let mut stored = 0;
         for pc in 1..=1_000_000u64 {
             if rules.set(pc, rule((pc % 100) as u32)).is_some() {

@@ -120,7 +120,7 @@ impl Walker {
             self.comparable = false;
         }
         if self.own == OwnStack::default() {
-            self.own = OwnStack::of_calling_thread(start.registers.sp);
+            self.own = OwnStack::from_calling_thread(start.registers.sp);
         }
         let mut readable = Readable::new(&self.own, start.registers.sp);
         // On a foreign stack, a coroutine's, nothing says that its words stay where they were.

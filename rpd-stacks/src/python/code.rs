@@ -88,7 +88,7 @@ impl<'a> Content<'a> {
     }
 
     /// Content from texts that the interpreter's public interface gave; the line is computed per frame.
-    pub(super) fn of_texts(
+    pub(super) fn from_texts(
         file: &'a [u8],
         name: &'a [u8],
         qualname: &'a [u8],
@@ -482,16 +482,16 @@ mod tests {
 
     #[test]
     fn code_content_that_differs_in_one_part_has_another_key() {
-        let base = Content::of_texts(b"file.py", b"name", b"C.name", 3);
+        let base = Content::from_texts(b"file.py", b"name", b"C.name", 3);
         let key = base.key(0x030b_07f0);
         for other in [
-            Content::of_texts(b"file.p", b"yname", b"C.name", 3),
-            Content::of_texts(b"file.py", b"nama", b"C.name", 3),
-            Content::of_texts(b"file.py", b"name", b"C.nam", 3),
-            Content::of_texts(b"file.py", b"name", b"C.name", 4),
+            Content::from_texts(b"file.p", b"yname", b"C.name", 3),
+            Content::from_texts(b"file.py", b"nama", b"C.name", 3),
+            Content::from_texts(b"file.py", b"name", b"C.nam", 3),
+            Content::from_texts(b"file.py", b"name", b"C.name", 4),
             Content {
                 line_table: b"\0",
-                ..Content::of_texts(b"file.py", b"name", b"C.name", 3)
+                ..Content::from_texts(b"file.py", b"name", b"C.name", 3)
             },
         ] {
             let other = other.key(0x030b_07f0);

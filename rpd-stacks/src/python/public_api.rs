@@ -96,7 +96,7 @@ pub(super) fn with_content<T>(
         let first_line = attribute(c"co_firstlineno")?;
         // SAFETY: an object that we hold.
         let first_line = unsafe { (api.integer)(first_line.object) };
-        Some(use_it(Content::of_texts(
+        Some(use_it(Content::from_texts(
             utf8(api, &file)?,
             utf8(api, &name)?,
             utf8(api, &qualname)?,

@@ -73,10 +73,10 @@ impl Runtime {
     ///
     /// # Safety
     ///
-    /// As for [`Exports::of`]. The object must stay loaded while functions of the result are called.
+    /// As for [`Exports::from_bias`]. The object must stay loaded while functions of the result are called.
     pub(super) unsafe fn find(module: u32, bias: usize, dynamic: usize) -> Option<Runtime> {
         // SAFETY: passed on to our caller.
-        let exports = unsafe { Exports::of(bias as u64, dynamic as u64)? };
+        let exports = unsafe { Exports::from_bias(bias as u64, dynamic as u64)? };
         let address = |name| exports.find(name).map(|export| export.address);
         let function = |name| address(name).filter(|&address| address != 0);
         let runtime = address("_PyRuntime")?;

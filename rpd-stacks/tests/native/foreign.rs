@@ -46,7 +46,7 @@ const SIGNALS: &str = r#"
 /// Checks stacks-36.
 #[test]
 fn a_stack_crosses_a_signal_frame_into_the_interrupted_function() {
-    let library = Library::of("signals", &["-O2"], SIGNALS);
+    let library = Library::from_name("signals", &["-O2"], SIGNALS);
     let process = Process::new(512);
     let taken = process.run(|probe| {
         library.function("start")(probe);
@@ -66,7 +66,7 @@ fn a_stack_crosses_a_signal_frame_into_the_interrupted_function() {
 /// Checks stacks-37.
 #[test]
 fn a_signal_stack_is_walked_to_its_end_and_into_the_interrupted_stack() {
-    let library = Library::of("signals", &["-O2"], SIGNALS);
+    let library = Library::from_name("signals", &["-O2"], SIGNALS);
     let process = Process::new(512);
     let taken = process.run(|probe| {
         library.function("start_alternate")(probe);
@@ -122,7 +122,7 @@ const COROUTINES: &str = r#"
 /// Checks stacks-37.
 #[test]
 fn coroutine_stacks_are_walked_and_marked() {
-    let library = Library::of("coroutines", &["-O2"], COROUTINES);
+    let library = Library::from_name("coroutines", &["-O2"], COROUTINES);
     let process = Process::new(512);
     let taken = process.run_with(false, |probe| library.function("start")(probe));
     assert_eq!(taken.len(), 9 + 3 + 1);
@@ -162,7 +162,7 @@ fn walk_does_not_read_beyond_a_stack_that_ends_at_an_unmapped_page() {
                 " sub $8, %rsp\n call real\n add $8, %rsp\n ret\n .cfi_endproc\n.size body, .-body\n");
         void start("#,
     );
-    let library = Library::of("edge", &["-O2"], &source);
+    let library = Library::from_name("edge", &["-O2"], &source);
     let process = Process::new(512);
     let taken = process.run_with(false, |probe| library.function("start")(probe));
     for one in taken.iter().filter(|one| one.tag == 1) {

@@ -95,7 +95,7 @@ fn walk_with_guessed_frames_does_not_depend_on_the_walk_before() {
         &["-O2", "-fno-omit-frame-pointer"],
         &["-O1"],
     ] {
-        let library = Library::of("guess", flags, SOURCE);
+        let library = Library::from_name("guess", flags, SOURCE);
         // SAFETY: the library defines this function.
         let tree: extern "C" fn(crate::support::Probe, u32) =
             unsafe { std::mem::transmute(library.symbol("tree")) };
@@ -140,7 +140,7 @@ fn walk_crosses_code_that_only_calls_and_returns_without_a_guess() {
         void start(probe_fn p) { train(p); sink++; }
     "#;
     for flags in [&["-O2"][..], &["-O2", "-fno-omit-frame-pointer"]] {
-        let library = Library::of("stub", flags, source);
+        let library = Library::from_name("stub", flags, source);
         let process = Process::new(512);
         let taken = process.run_with(false, |probe| library.function("start")(probe));
         for one in &taken[1..] {

@@ -188,7 +188,7 @@ fn registered(process: &Process, taken: &Taken) -> (u32, Vec<u8>) {
 fn code_is_distinguished_by_what_is_registered_for_it() {
     let include = rpd_tests::install::source_root().join("tests/workloads/include");
     let flags = ["-I", include.to_str().unwrap(), "-Wno-unused-function"];
-    let library = Library::of("registers", &flags, REGISTERS);
+    let library = Library::from_name("registers", &flags, REGISTERS);
     // SAFETY: the library defines these functions.
     let (add, withdraw, spoil) = unsafe {
         (

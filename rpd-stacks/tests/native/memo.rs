@@ -14,7 +14,7 @@ fn one_place_has_one_stack_and_two_lines_share_their_callers() {
         }
         void start(probe_fn p) { two(p); sink++; }
     "#;
-    let library = Library::of("two", &["-O2"], source);
+    let library = Library::from_name("two", &["-O2"], source);
     let process = Process::new(512);
     let taken = process.run(|probe| repeat(3, || library.function("start")(probe)));
     process.agree(&taken);
@@ -56,7 +56,7 @@ fn a_million_equal_calls_add_nothing_to_the_tree() {
         typedef void (*probe_fn)(int);
         void start(probe_fn p) { for (int i = 0; i < 1000000; i++) p(i); }
     "#;
-    let library = Library::of("million", &["-O2"], source);
+    let library = Library::from_name("million", &["-O2"], source);
     let process = Process::new(512);
     let mut end = Default::default();
     let taken = process.run_with(false, |probe| {
@@ -91,7 +91,7 @@ fn stacks_alternate_with_two_callers_of_equal_frame_size() {
         void start(probe_fn p) { for (int i = 0; i < 100; i++) { a(p); b(p); } }
     "#;
     for flags in [&["-O2"][..], &["-O0"]] {
-        let library = Library::of("alternate", flags, source);
+        let library = Library::from_name("alternate", flags, source);
         let process = Process::new(512);
         let taken = process.run(|probe| library.function("start")(probe));
         process.agree(&taken);
@@ -115,7 +115,7 @@ fn walk_after_a_change_far_out_has_the_right_frames_further_in() {
         }
         void start(probe_fn p) { outer(p); outer(p); sink++; }
     "#;
-    let library = Library::of("outer", &["-O2"], source);
+    let library = Library::from_name("outer", &["-O2"], source);
     let measure = || {
         let process = Process::new(512);
         let mut reused = 0;
@@ -160,7 +160,7 @@ fn captures_at_random_depths_agree_with_framehop_and_libgcc() {
         }
         void start(probe_fn p) { for (int i = 0; i < 200; i++) sink = even(p, next() % 30); }
     "#;
-    let library = Library::of("depths", &["-O1"], source);
+    let library = Library::from_name("depths", &["-O1"], source);
     let process = Process::new(512);
     let taken = process.run(|probe| library.function("start")(probe));
     assert!(taken.len() > 500);

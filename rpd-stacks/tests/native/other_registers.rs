@@ -39,7 +39,7 @@ fn source(register: &str) -> String {
 fn walk_crosses_frames_whose_cfa_is_in_a_preserved_register() {
     for register in ["rbx", "r12", "r13", "r14", "r15"] {
         for flags in [&["-O2"][..], &["-O0"], &["-O2", "-fno-omit-frame-pointer"]] {
-            let library = Library::of("aligned", flags, &source(register));
+            let library = Library::from_name("aligned", flags, &source(register));
             let process = Process::new(512);
             let taken = process.run(|probe| repeat(3, || library.function("start")(probe)));
             assert_eq!(taken.len(), 12);
@@ -60,7 +60,7 @@ fn walk_ends_at_a_frame_whose_cfa_is_in_a_register_that_calls_change() {
         "%rbx\\n .cfi_def_cfa_register %rbx",
         "%rbx\\n .cfi_def_cfa_register %r11",
     );
-    let library = Library::of("changed", &["-O2"], &source);
+    let library = Library::from_name("changed", &["-O2"], &source);
     let process = Process::new(512);
     let taken = process.run_with(false, |probe| library.function("start")(probe));
     for one in &taken {

@@ -71,7 +71,7 @@ fn random_call_trees_have_the_stacks_that_framehop_finds() {
     .iter()
     .enumerate()
     {
-        let library = Library::of("random", flags, &source());
+        let library = Library::from_name("random", flags, &source());
         // SAFETY: the library defines this function.
         let tree: extern "C" fn(crate::support::Probe, u32) =
             unsafe { std::mem::transmute(library.symbol("tree")) };

@@ -89,7 +89,7 @@ impl Library {
     }
 
     /// Compiles and opens a C library.
-    pub(crate) fn of(name: &str, flags: &[&str], source: &str) -> Library {
+    pub(crate) fn from_name(name: &str, flags: &[&str], source: &str) -> Library {
         Library::open(&library_file(name, flags, source))
     }
 

@@ -30,7 +30,7 @@ fn the_outermost_frame_of_a_thread_is_its_entry() {
             pthread_join(thread, 0);
         }
     "#;
-    let library = Library::of("spawn", &["-O2", "-pthread"], source);
+    let library = Library::from_name("spawn", &["-O2", "-pthread"], source);
     let process = Process::new(512);
     let taken = std::thread::scope(|scope| {
         scope
@@ -79,7 +79,7 @@ fn the_outermost_frame_of_a_thread_is_its_entry() {
 /// Checks stacks-39.
 #[test]
 fn stacks_are_taken_on_64_threads_at_once() {
-    let library = Library::of("recursion", &["-O1"], RECURSION);
+    let library = Library::from_name("recursion", &["-O1"], RECURSION);
     let process = Process::new(512);
     let all: Vec<Vec<_>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..64)

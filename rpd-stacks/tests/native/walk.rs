@@ -64,7 +64,7 @@ fn walk_crosses_frames_of_all_shapes_with_any_optimisation() {
         &["-Os", "-mno-red-zone"],
         &["-O2", "-fno-plt", "-Wl,-z,now"],
     ] {
-        let library = Library::of("shapes", flags, SHAPES);
+        let library = Library::from_name("shapes", flags, SHAPES);
         let process = Process::new(512);
         let taken = process.run(|probe| repeat(2, || library.function("start")(probe)));
         process.agree(&taken);
@@ -89,7 +89,7 @@ fn walk_crosses_frames_of_all_shapes_with_any_optimisation() {
 /// Checks stacks-14.
 #[test]
 fn stripped_code_is_walked() {
-    let stripped = Library::of("stripped", &["-O2", "-s", "-fomit-frame-pointer"], SHAPES);
+    let stripped = Library::from_name("stripped", &["-O2", "-s", "-fomit-frame-pointer"], SHAPES);
     let process = Process::new(512);
     let taken = process.run(|probe| stripped.function("start")(probe));
     process.agree(&taken);
@@ -123,7 +123,7 @@ fn calls_from_a_split_off_cold_part_are_walked() {
         volatile int sink;
         void start(probe_fn p) { sink = hot(p, 5); }
     "#;
-    let library = Library::of("cold", &["-O2", "-freorder-blocks-and-partition"], source);
+    let library = Library::from_name("cold", &["-O2", "-freorder-blocks-and-partition"], source);
     let process = Process::new(512);
     let taken = process.run(|probe| library.function("start")(probe));
     assert_eq!(taken.len(), 2);
@@ -152,7 +152,7 @@ fn recursion_of_5000_frames_is_kept_whole_or_with_a_gap() {
         }
         void start(probe_fn p) { sink = down(p, 5000); }
     "#;
-    let library = Library::of("deep", &["-O1"], source);
+    let library = Library::from_name("deep", &["-O1"], source);
     let run = |depth| {
         let measure = || {
             let process = Process::new(depth);
@@ -206,7 +206,7 @@ fn frames_that_a_longjmp_left_are_gone() {
             p(2); sink++;
         }
     "#;
-    let library = Library::of("jump", &["-O2"], source);
+    let library = Library::from_name("jump", &["-O2"], source);
     let process = Process::new(512);
     let taken = process.run(|probe| library.function("start")(probe));
     process.agree(&taken);
@@ -301,7 +301,7 @@ fn walk_crosses_code_without_unwind_information_by_frame_pointer_and_flags_it() 
                 " mov %rdi, %rax\n mov $5, %edi\n call *%rax\n leave\n ret\n.size bare, .-bare\n");
         __attribute__((noinline)) void start(probe_fn p) { bare(p); sink++; }
     "#;
-    let library = Library::of("bare", &["-O2"], source);
+    let library = Library::from_name("bare", &["-O2"], source);
     let process = Process::new(512);
     let taken = process.run_with(false, |probe| {
         repeat(3, || library.function("start")(probe))
@@ -326,7 +326,7 @@ fn walk_crosses_code_without_unwind_information_by_frame_pointer_and_flags_it() 
         );
     }
     // What comes after it on the same thread is not marked, and it is again when nothing of the last walk can be used.
-    let plain = Library::of("shapes", &["-O2"], SHAPES);
+    let plain = Library::from_name("shapes", &["-O2"], SHAPES);
     let taken = process.run_with(false, |probe| {
         library.function("start")(probe);
         plain.function("start")(probe);
@@ -365,7 +365,7 @@ fn walk_ends_at_wrong_unwind_information_with_a_marker() {
             "#,
             cfi.replace('\n', "\\n")
         );
-        let library = Library::of("wrong", &["-O2"], &source);
+        let library = Library::from_name("wrong", &["-O2"], &source);
         let process = Process::new(512);
         let taken = process.run_with(false, |probe| {
             repeat(3, || library.function("start")(probe))
@@ -403,7 +403,7 @@ fn walk_attributes_tail_calls_and_calls_without_return_to_the_caller() {
             sink++;
         }
     "#;
-    let library = Library::of("noreturn", &["-O2"], source);
+    let library = Library::from_name("noreturn", &["-O2"], source);
     let process = Process::new(512);
     let taken = process.run(|probe| library.function("start")(probe));
     process.agree(&taken);

@@ -301,7 +301,7 @@ impl Durations {
     fn add_calls(&mut self, session: &Session) -> Result<(), SummaryError> {
         // By id of a text of the session: its id among the names plus 1; 0 is unknown.
         let mut labels = ById::<u32>::zeros(session.strings.len(), self.storage.as_ref());
-        let (api, times) = (&session.api, PlausibleTimes::of(session));
+        let (api, times) = (&session.api, PlausibleTimes::from_session(session));
         for index in api.indices() {
             let group = match session.call(index).domain() {
                 // Marks have no duration.
@@ -344,7 +344,7 @@ impl Durations {
         let mut known: HashMap<(KernelId, u32), u64> = HashMap::new();
         let kernels = session.kernels(kernels);
         let dispatches = kernels.dispatches;
-        let times = PlausibleTimes::of(session);
+        let times = PlausibleTimes::from_session(session);
         for index in dispatches.indices() {
             let key = *known
                 .entry(kernels.key(index))
@@ -356,7 +356,7 @@ impl Durations {
 
     fn add_copies(&mut self, session: &Session) -> Result<(), SummaryError> {
         let mut known: HashMap<OperationId, u64> = HashMap::new();
-        let (copies, times) = (&session.copies, PlausibleTimes::of(session));
+        let (copies, times) = (&session.copies, PlausibleTimes::from_session(session));
         for index in copies.indices() {
             let operation = copies.operation[index];
             let key = *known

@@ -13,7 +13,7 @@ use serde_json::Value;
 struct Functions(Vec<(u64, u64, String)>);
 
 impl Functions {
-    fn of(program: &Path) -> Functions {
+    fn from_program(program: &Path) -> Functions {
         let nm = tool("nm").expect("nm comes with the C compiler");
         let output = Command::new(nm)
             .args(["-S", "--defined-only"])
@@ -96,7 +96,7 @@ fn own<'a>(stack: &[Frame], program: &str, functions: &'a Functions) -> Vec<&'a 
 
 /// The functions of the workload that each call of `api` was made in.
 fn callers(database: &Database, api: &str) -> Vec<String> {
-    let functions = Functions::of(&workloads::path("stacks"));
+    let functions = Functions::from_program(&workloads::path("stacks"));
     let found = stacks(database);
     let of_api = found.iter().filter(|(function, _)| function == api);
     of_api
@@ -193,7 +193,7 @@ fn with_globs(globs: &str) -> Outcome {
 
 /// The program's innermost function of each stack, by call.
 fn innermost_by_call(outcome: &Outcome) -> BTreeMap<String, Vec<String>> {
-    let functions = Functions::of(&workloads::path("stacks"));
+    let functions = Functions::from_program(&workloads::path("stacks"));
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (function, stack) in stacks(&outcome.database()) {
         let own = own(&stack, "stacks", &functions);

@@ -133,7 +133,7 @@ enum Detail {
 }
 
 impl ListingContent {
-    fn of(action: &Action) -> ListingContent {
+    fn from_action(action: &Action) -> ListingContent {
         match action {
             Action::List {
                 pmc,
@@ -207,7 +207,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         let mut provider = open_provider(common)?;
         return check::run(&mut provider, &requests, common);
     }
-    let wanted = ListingContent::of(&action);
+    let wanted = ListingContent::from_action(&action);
     let mut provider = open_provider(common)?;
     crate::print(&text(&mut provider, &wanted, common)?)
 }

@@ -29,10 +29,10 @@ fn avail_parses_its_words_and_refuses_others() {
     }
     for flag in ["--spm", "--spm-config"] {
         let given = parsed(&["info", flag]).expect("understood");
-        assert!(ListingContent::of(&given.command.expect("info")).spm);
+        assert!(ListingContent::from_action(&given.command.expect("info")).spm);
     }
     let wanted = |words: &[&str]| {
-        ListingContent::of(&parsed(words).expect("understood").command.expect("one"))
+        ListingContent::from_action(&parsed(words).expect("understood").command.expect("one"))
     };
     assert!(wanted(&["list"]).names);
     let nothing = wanted(&["list", "--pmc=no"]);
@@ -94,7 +94,7 @@ fn provider() -> ProviderCounters {
 
 fn shown(words: &[&str]) -> String {
     let given = parsed(words).expect("understood");
-    let wanted = ListingContent::of(&given.command.expect("a command"));
+    let wanted = ListingContent::from_action(&given.command.expect("a command"));
     text(&mut provider(), &wanted, &given.common).unwrap_or_else(|error| format!("{error:#}"))
 }
 

@@ -37,7 +37,7 @@ pub(super) struct TraceOptions {
 }
 
 fn trace_word(text: &str) -> Result<AccessTrace, String> {
-    AccessTrace::of_word(text)
+    AccessTrace::from_word(text)
         .filter(|choice| *choice != AccessTrace::Off)
         .ok_or_else(|| "expected mem or inst".to_owned())
 }

@@ -72,7 +72,7 @@ impl Captures {
             .collect();
         let images = names
             .into_iter()
-            .filter_map(|name| Some((ProcessImage::of_folder(&name)?, name)));
+            .filter_map(|name| Some((ProcessImage::from_folder(&name)?, name)));
         let mut images: Vec<(ProcessImage, String)> = images.collect();
         // Of several processes whose rpd was killed, the first is the one that began first.
         images.sort_by_key(|(image, _)| image.loaded);

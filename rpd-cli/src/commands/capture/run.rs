@@ -103,7 +103,7 @@ pub(crate) fn parse_backend(text: &str) -> Result<Backend, String> {
 
 /// The provider of this name.
 fn parse_provider(text: &str) -> Result<ProviderChoice, String> {
-    match ProviderChoice::of_word(text) {
+    match ProviderChoice::from_word(text) {
         Some(found @ (ProviderChoice::Sdk | ProviderChoice::Direct)) => Ok(found),
         _ => Err("expected sdk or direct".to_owned()),
     }

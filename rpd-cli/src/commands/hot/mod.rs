@@ -93,7 +93,7 @@ impl MeasureSource {
         match self.from {
             Some(MeasureName::Samples) => sampled,
             None if !sampled.places.is_empty() => sampled,
-            Some(MeasureName::Traces) | None => Totals::of_traces(session),
+            Some(MeasureName::Traces) | None => Totals::from_traces(session),
         }
     }
 }

@@ -64,14 +64,14 @@ enum Kind {
 impl Kind {
     /// The kind of the file that `--input` names.
     fn named(name: &str) -> Result<Kind, Failure> {
-        Kind::of(name).ok_or_else(|| {
+        Kind::from_name(name).ok_or_else(|| {
             Failure::failed(format!(
                 "--input {name}: no recognized extension (known are .txt, .text, .yaml, .yml, .json)"
             ))
         })
     }
 
-    fn of(name: &str) -> Option<Kind> {
+    fn from_name(name: &str) -> Option<Kind> {
         let file = name.rsplit('/').next()?;
         Some(match file.rsplit_once('.')?.1 {
             "txt" | "text" => Kind::Text,

@@ -23,7 +23,7 @@ impl Content {
     ///
     /// # Safety
     /// The bytes can be read. Other threads and the device may write meanwhile; the hash is then that of a mixture.
-    pub(super) unsafe fn of(address: u64, size: u64) -> Content {
+    pub(super) unsafe fn from_address(address: u64, size: u64) -> Content {
         // SAFETY: by the contract of this function.
         let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, size as usize) };
         Content(XxHash3_128::oneshot(bytes))
@@ -31,7 +31,7 @@ impl Content {
 
     /// The content of the pieces of a range whose address may be wrong; `None` when the bytes cannot be read, or the kernel cannot
     /// check the address.
-    pub(super) fn of_range(range: &Range) -> Option<Content> {
+    pub(super) fn from_range(range: &Range) -> Option<Content> {
         if !can_be_read(range.address, range.span()) {
             return None;
         }
@@ -47,11 +47,11 @@ impl Content {
     /// taken as a whole.
     ///
     /// # Safety
-    /// As for [`Content::of`].
-    pub(super) unsafe fn of_sample(address: u64, size: u64) -> Content {
+    /// As for [`Content::from_address`].
+    pub(super) unsafe fn from_sample(address: u64, size: u64) -> Content {
         if size < SAMPLED {
             // SAFETY: by the contract of this function.
-            return unsafe { Content::of(address, size) };
+            return unsafe { Content::from_address(address, size) };
         }
         let mut hasher = Hasher::new();
         for piece in 0..PIECES {
@@ -91,7 +91,7 @@ impl Hasher {
     /// Adds `size` bytes at `address`.
     ///
     /// # Safety
-    /// As for [`Content::of`].
+    /// As for [`Content::from_address`].
     pub(super) unsafe fn add(&mut self, address: u64, size: u64) {
         // SAFETY: by the contract of this function.
         let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, size as usize) };
@@ -142,7 +142,9 @@ mod tests {
     fn content_hash_changes_with_the_bytes() {
         let mut bytes = vec![0u8; 1000];
         // SAFETY: a slice.
-        let of = |bytes: &[u8]| unsafe { Content::of(bytes.as_ptr() as u64, bytes.len() as u64) };
+        let of = |bytes: &[u8]| unsafe {
+            Content::from_address(bytes.as_ptr() as u64, bytes.len() as u64)
+        };
         let before = of(&bytes);
         for at in [0, 31, 32, 991, 999] {
             bytes[at] = 1;
@@ -157,9 +159,9 @@ mod tests {
         let bytes = [7u8; 5000];
         let address = bytes.as_ptr() as u64;
         // SAFETY: an array.
-        let content = unsafe { Content::of(address, 5000) };
+        let content = unsafe { Content::from_address(address, 5000) };
         assert_eq!(
-            Content::of_range(&Range::flat(address, 5000)),
+            Content::from_range(&Range::flat(address, 5000)),
             Some(content)
         );
         // SAFETY: a new mapping, of which the second page is removed; both are used by this test alone.
@@ -176,17 +178,18 @@ mod tests {
             assert_eq!(libc::mprotect(start.add(4096), 4096, libc::PROT_NONE), 0);
             start as u64
         };
-        assert!(Content::of_range(&Range::flat(start, 4096)).is_some());
-        assert!(Content::of_range(&Range::flat(start, 4097)).is_none());
-        assert!(Content::of_range(&Range::flat(start + 4000, 200)).is_none());
+        assert!(Content::from_range(&Range::flat(start, 4096)).is_some());
+        assert!(Content::from_range(&Range::flat(start, 4097)).is_none());
+        assert!(Content::from_range(&Range::flat(start + 4000, 200)).is_none());
     }
 
     #[test]
     fn content_sample_covers_the_whole_range() {
         let mut bytes = vec![0u8; 1 << 20];
         // SAFETY: a slice.
-        let of =
-            |bytes: &[u8]| unsafe { Content::of_sample(bytes.as_ptr() as u64, bytes.len() as u64) };
+        let of = |bytes: &[u8]| unsafe {
+            Content::from_sample(bytes.as_ptr() as u64, bytes.len() as u64)
+        };
         let before = of(&bytes);
         for at in [0, 63, bytes.len() - 40] {
             bytes[at] = 1;

@@ -78,7 +78,7 @@ impl Pages {
     fn hash(&self, index: u64) -> Content {
         let (start, len) = self.piece(index);
         // SAFETY: by the contract of `new`.
-        unsafe { Content::of(start, len) }
+        unsafe { Content::from_address(start, len) }
     }
 
     /// The ranges that have changed since the last look. `all`: pages that the host has not written are looked at too,

@@ -87,7 +87,7 @@ pub(super) fn begin(
         .and_then(|written| read_back(begun, arguments, &written, options.staging));
     let check = match read_back {
         Some(buffer) => Check::ReadBack(buffer),
-        None => match Content::of_range(source) {
+        None => match Content::from_range(source) {
             Some(content) => Check::Content(content),
             None => return,
         },
@@ -189,7 +189,7 @@ pub(super) fn device_writes(
 /// Notes that the host has changed the source of a copy, where it has.
 fn note_change(begun: &mut Begun, upload: &Upload) {
     if let Check::Content(before) = upload.check
-        && Content::of_range(&upload.source).is_some_and(|now| now != before)
+        && Content::from_range(&upload.source).is_some_and(|now| now != before)
     {
         begun
             .items

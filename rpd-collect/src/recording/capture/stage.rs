@@ -260,13 +260,13 @@ pub(super) fn store(range: &Range, is_output: bool) -> Option<u64> {
         _ => return copy(range, None),
     };
     // SAFETY: the memory can be read.
-    let sample = unsafe { Content::of_sample(address, size) };
+    let sample = unsafe { Content::from_sample(address, size) };
     // Most data are new. They are hashed when they seem to come back, and found from the next time on.
     if STATE.with(|state| state.staged.is_new(sample)) != Some(false) {
         return copy(range, None);
     }
     // SAFETY: as above.
-    let content = unsafe { Content::of(address, size) };
+    let content = unsafe { Content::from_address(address, size) };
     let known = STATE.with(|state| state.staged.find(content, size, is_output));
     if let Some(place) = known.flatten() {
         return Some(place);

@@ -521,7 +521,7 @@ impl CaptureState {
             return rest;
         }
         // SAFETY: live memory of the host that nothing else uses now.
-        let content = Some(unsafe { Content::of(base, size) });
+        let content = Some(unsafe { Content::from_address(base, size) });
         if memory.taken == content {
             return Vec::new();
         }

@@ -138,7 +138,7 @@ impl Dimensions {
     }
 
     /// The dimensions of a counter: from version 1 of its description, or by iteration where the provider lacks that version.
-    fn of(functions: &Functions, id: u64) -> Dimensions {
+    fn from_functions(functions: &Functions, id: u64) -> Dimensions {
         let mut dimensions = Dimensions::default();
         if let Some(found) = dimensions_of_info(functions, id) {
             for dimension in &found {
@@ -180,7 +180,7 @@ pub(super) fn counter(functions: &Functions, id: u64, agent: u64) -> Arc<[u64]> 
     }
     // The provider is queried without the lock. Another thread may record the same meanwhile, which readers expect.
     let info = info(functions, id).unwrap_or_default();
-    let dimensions = Dimensions::of(functions, id);
+    let dimensions = Dimensions::from_functions(functions, id);
     let mut tail = Vec::new();
     let strings: [*const c_char; 4] = [info.name, info.description, info.block, info.expression];
     for string in strings {

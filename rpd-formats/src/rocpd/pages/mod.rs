@@ -447,7 +447,7 @@ fn push_real(types: &mut Vec<u8>, body: &mut Vec<u8>, value: f64) {
 /// `kind`: 12 for bytes, 13 for a text.
 #[inline]
 fn push_bytes(types: &mut Vec<u8>, body: &mut Vec<u8>, bytes: &[u8], kind: u64) {
-    types.extend_from_slice(Varints::of(2 * bytes.len() as u64 + kind).bytes());
+    types.extend_from_slice(Varints::new(2 * bytes.len() as u64 + kind).bytes());
     body.extend_from_slice(bytes);
 }
 
@@ -455,7 +455,7 @@ fn push_bytes(types: &mut Vec<u8>, body: &mut Vec<u8>, bytes: &[u8], kind: u64) 
 #[inline]
 fn record_header(types: usize) -> Varints {
     let header = types as u64 + 1;
-    Varints::of(header + u64::from(header > 127))
+    Varints::new(header + u64::from(header > 127))
 }
 
 #[cfg(test)]

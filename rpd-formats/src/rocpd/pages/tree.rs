@@ -175,7 +175,7 @@ impl<'f> Tree<'f> {
     /// Completes a leaf that another follows.
     fn end_leaf(&mut self) -> io::Result<()> {
         let divider = match self.kind {
-            Kind::Table => Varints::of(self.last_id.cast_unsigned()).bytes().to_vec(),
+            Kind::Table => Varints::new(self.last_id.cast_unsigned()).bytes().to_vec(),
             Kind::Index => {
                 let from = self.page + self.free;
                 let cell = &mut self.leaves[from..from + self.last_cell];
@@ -256,7 +256,7 @@ impl<'f> Tree<'f> {
 
     /// Writes what is left over, and the root into its place.
     pub(super) fn finish(mut self) -> io::Result<()> {
-        self.complete_leaf(Varints::of(self.last_id.cast_unsigned()).bytes().to_vec());
+        self.complete_leaf(Varints::new(self.last_id.cast_unsigned()).bytes().to_vec());
         let has_levels = self.dividers.len() > 1 || !self.levels[0].children.is_empty();
         if !has_levels {
             return self.file.write(self.root, &self.leaves);
@@ -297,7 +297,7 @@ pub(super) struct Varints {
 }
 
 impl Varints {
-    pub(super) fn of(value: u64) -> Varints {
+    pub(super) fn new(value: u64) -> Varints {
         let mut varint = Varints::default();
         varint.push(value);
         varint

@@ -65,7 +65,7 @@ pub(super) fn from_json(json: &Value) -> Option<Agent> {
     let text = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
     let mut agent = object(json, describe::AGENT, Agent::PROPERTIES);
     agent.handle = AgentHandle(handle);
-    agent.agent_type = AgentType::of_number(number(json, "type"));
+    agent.agent_type = AgentType::from_number(number(json, "type"));
     (agent.name, agent.vendor_name) = (text("name"), text("vendor_name"));
     (agent.product_name, agent.model_name) = (text("product_name"), text("model_name"));
     let uuid = &json["uuid"]["bytes"];

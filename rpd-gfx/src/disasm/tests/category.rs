@@ -46,7 +46,7 @@ fn disassembled_instructions_have_a_category() {
         ("exp mrt0 v0, v0, v0, v0", Category::Export),
         (".long 0xffffffff", Category::Unknown),
     ] {
-        assert_eq!(Category::of(text), category, "{text}");
+        assert_eq!(Category::from_text(text), category, "{text}");
     }
     let names: std::collections::HashSet<_> = Category::ALL
         .iter()

@@ -70,7 +70,7 @@ impl TexelFormat {
             return None;
         }
         let bits = u8::try_from(bits).ok()?;
-        Self::of_bits(
+        Self::from_bits(
             std::array::from_fn(|n| if n < channels as usize { bits } else { 0 }),
             number,
         )
@@ -78,7 +78,7 @@ impl TexelFormat {
 
     /// The format with channels of these widths, the first in the lowest bits and 0 for channels that it does not
     /// have; `None` if devices do not have it.
-    pub fn of_bits(bits: [u8; 4], number: Number) -> Option<Self> {
+    pub fn from_bits(bits: [u8; 4], number: Number) -> Option<Self> {
         let number_fits = match (bits, number) {
             ([10, 10, 10, 2], _) => matches!(number, Number::Unorm | Number::Uint),
             ([5, ..], _) => number == Number::Unorm,
@@ -99,7 +99,7 @@ impl TexelFormat {
         let meaning = NUMBERS.iter().find(|row| row.0 == number);
         layout
             .zip(meaning)
-            .and_then(|(layout, meaning)| Self::of_bits(layout.1, meaning.1))
+            .and_then(|(layout, meaning)| Self::from_bits(layout.1, meaning.1))
             .ok_or(Unsupported::Format { data, number })
     }
 

@@ -53,7 +53,7 @@ impl Texels {
     }
 
     /// Texels whose elements are multiples of 1/8.
-    fn of_floats() -> Box<Self> {
+    fn from_floats() -> Box<Self> {
         let mut texels = Self::random(11);
         for value in &mut texels.0 {
             *value = ((*value as i32 >> 16) as f32 / 8.0).to_bits();
@@ -177,7 +177,7 @@ const CASES: [Case; 5] = [
 /// Every geometry with every addressing mode, both filters and both kinds of coordinates.
 #[test]
 fn image_samples_agree_with_the_model() {
-    let mut texels = Texels::of_floats();
+    let mut texels = Texels::from_floats();
     let format = TexelFormat::new(32, 4, Number::Float).unwrap();
     let modes = [
         AddressMode::Wrap,
@@ -272,7 +272,7 @@ fn image_samples_agree_with_the_model() {
 /// coordinates down themselves.
 #[test]
 fn image_coordinates_are_rounded_to_fractions_of_a_texel() {
-    let mut texels = Texels::of_floats();
+    let mut texels = Texels::from_floats();
     let format = TexelFormat::new(32, 4, Number::Float).unwrap();
     let image = Image::new(
         texels.base(),
@@ -339,7 +339,7 @@ fn texels_of_all_formats_are_loaded_and_stored() {
             let format = TexelFormat::new(bits, channels, number).unwrap();
             let (mut from, mut to) = (Texels::random(3), Texels::random(4));
             if number == Number::Float {
-                from = Texels::of_floats();
+                from = Texels::from_floats();
             }
             let size = [WIDTH as u32, HEIGHT as u32, 1];
             let object = |texels: &mut Texels| {
@@ -405,7 +405,7 @@ fn texels_of_all_formats_are_loaded_and_stored() {
 
 #[test]
 fn image_loads_convert_to_half_precision() {
-    let mut texels = Texels::of_floats();
+    let mut texels = Texels::from_floats();
     let format = TexelFormat::new(32, 4, Number::Float).unwrap();
     let size = [WIDTH as u32, HEIGHT as u32, 1];
     let image = Image::new(texels.base(), format, Geometry::D2, size, PITCH as u32);
@@ -431,7 +431,7 @@ fn image_loads_convert_to_half_precision() {
 
 #[test]
 fn images_with_layers_are_stored_loaded_as_slices_and_measured() {
-    let mut texels = Texels::of_floats();
+    let mut texels = Texels::from_floats();
     let format = TexelFormat::new(32, 4, Number::Float).unwrap();
     let size = [WIDTH as u32, HEIGHT as u32, DEPTH as u32];
     let layered = Image::new(
@@ -469,7 +469,7 @@ fn images_with_layers_are_stored_loaded_as_slices_and_measured() {
 /// All work-items add to the same texel, except one, which adds outside of the image.
 #[test]
 fn image_atomics_add_to_a_texel_and_drop_those_outside() {
-    let mut texels = Texels::of_floats();
+    let mut texels = Texels::from_floats();
     let size = [WIDTH as u32, HEIGHT as u32, DEPTH as u32];
     let format = TexelFormat::new(32, 1, Number::Uint).unwrap();
     let image = Image::new(texels.base(), format, Geometry::D2, size, PITCH as u32);

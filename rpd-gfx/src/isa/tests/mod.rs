@@ -88,7 +88,7 @@ impl Module {
         let object = CodeObject::parse(bytes).unwrap();
         let image = Image::load(&object, |_| None).unwrap();
         let (start, size) = image.code()[0];
-        let set = InstructionSet::of(&object.target().processor).unwrap();
+        let set = InstructionSet::from_processor(&object.target().processor).unwrap();
         // SAFETY: the image lives as long as the program, both being in the module.
         let program = unsafe { Program::new(start, size, set) };
         Self {

@@ -25,7 +25,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(word: &str) -> Self {
+    fn from_word(word: &str) -> Self {
         match word {
             "f16" => Self::Half,
             "bf16" => Self::Bf16,
@@ -90,7 +90,10 @@ fn check(name: &str, cbsz: u32, abid: u32, seed: u64) {
     let parts: Vec<_> = name.split('_').collect();
     let shape: Vec<usize> = parts[3].split('x').map(|n| n.parse().unwrap()).collect();
     let (rows, depth) = (shape[0], shape[2]);
-    let (left, right) = (Kind::of(parts[4]), Kind::of(parts[parts.len() - 1]));
+    let (left, right) = (
+        Kind::from_word(parts[4]),
+        Kind::from_word(parts[parts.len() - 1]),
+    );
     let mut random = Random(seed);
     // Number of elements of A in a lane.
     let held = rows * depth / 2 / 64;

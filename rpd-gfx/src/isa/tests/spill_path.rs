@@ -15,7 +15,7 @@ struct Registers {
 }
 
 impl Registers {
-    fn of(x: &Exec<'_>) -> Self {
+    fn from_exec(x: &Exec<'_>) -> Self {
         Self {
             lanes: x.w.v.to_vec(),
             scalars: x.w.s[..128].to_vec(),
@@ -63,11 +63,11 @@ fn check(code: &[u32], what: &str, model: impl Fn(&mut Registers)) {
                 x.w.s.iter_mut().for_each(|s| *s = random.next() as u32);
                 x.w.scc = random.next() & 1 != 0;
                 x.set_pair(EXEC, mask);
-                expected = Some(Registers::of(x));
+                expected = Some(Registers::from_exec(x));
             },
             |x| {
                 assert_eq!(x.w.state, WaveState::Ended, "{what}: {:?}", x.fault);
-                Registers::of(x)
+                Registers::from_exec(x)
             },
         );
         let mut expected = expected.unwrap();
@@ -349,7 +349,7 @@ fn transfers(
                     random_offset(transfer, aligned, &mut random)
                 });
                 x.set_pair(EXEC, mask);
-                expected = Some(Registers::of(x));
+                expected = Some(Registers::from_exec(x));
             },
             |x| {
                 assert_eq!(
@@ -359,7 +359,7 @@ fn transfers(
                     transfer.name,
                     x.fault
                 );
-                Registers::of(x)
+                Registers::from_exec(x)
             },
         );
         let mut expected = expected.unwrap();

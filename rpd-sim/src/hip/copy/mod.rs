@@ -114,7 +114,7 @@ struct CopySide {
 }
 
 impl CopySide {
-    fn of(op: &CopyOp, side: &CopyBox) -> HipResult<Self> {
+    fn from_op(op: &CopyOp, side: &CopyBox) -> HipResult<Self> {
         let place = memory::find(side.address)?;
         if let Some(place) = &place
             && !place.holds(side.address, op.span(side))
@@ -166,7 +166,10 @@ pub(crate) fn check(op: &CopyOp) -> HipResult {
     if (op.height > 1 || op.depth > 1) && (op.width > op.dst.pitch || op.width > op.src.pitch) {
         return Err(code::INVALID_PITCH_VALUE);
     }
-    let (dst, src) = (CopySide::of(op, &op.dst)?, CopySide::of(op, &op.src)?);
+    let (dst, src) = (
+        CopySide::from_op(op, &op.dst)?,
+        CopySide::from_op(op, &op.src)?,
+    );
     let (to_device, from_device) = match op.kind {
         kind::HOST_TO_DEVICE => (true, false),
         kind::DEVICE_TO_HOST => (false, true),
@@ -188,7 +191,10 @@ pub(crate) fn run(stream: &Stream, op: &CopyOp) -> HipResult {
     }
     // One long copy is faster than many rows, and takes the paths for consecutive bytes below.
     let op = op.flatten();
-    let (dst, src) = (CopySide::of(&op, &op.dst)?, CopySide::of(&op, &op.src)?);
+    let (dst, src) = (
+        CopySide::from_op(&op, &op.dst)?,
+        CopySide::from_op(&op, &op.src)?,
+    );
     let mut step = stream.step()?;
     // A kernel of the runtime copies within one device, as in the real runtime: the engines are left to transfers, and
     // tools see the dispatch.

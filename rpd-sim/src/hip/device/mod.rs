@@ -114,7 +114,7 @@ impl Device {
             staging_pool: host.fine,
             total,
             used: AtomicUsize::new(0),
-            properties: Box::new(Properties::of(&figures, total)),
+            properties: Box::new(Properties::from_figures(&figures, total)),
             figures,
             queues: Queues::default(),
             streams: Mutex::default(),

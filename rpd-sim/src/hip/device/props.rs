@@ -321,7 +321,7 @@ fn clamp(value: usize) -> i32 {
 }
 
 impl Properties {
-    pub(crate) fn of(figures: &Figures, total: usize) -> Self {
+    pub(crate) fn from_figures(figures: &Figures, total: usize) -> Self {
         // SAFETY: numbers, characters and pointers that may be null: all zeroes is a value.
         let mut p: Self = unsafe { std::mem::zeroed() };
         let (major, minor, _) = figures.version();

@@ -58,7 +58,7 @@ impl Elements {
 
     /// Elements with the channels of a description, whose bits are equal; a channel without bits must be behind those
     /// with bits.
-    pub(crate) fn of_channels(desc: &ChannelFormatDesc) -> HipResult<Self> {
+    pub(crate) fn from_channels(desc: &ChannelFormatDesc) -> HipResult<Self> {
         let bits = [desc.x, desc.y, desc.z, desc.w];
         let channels = bits.iter().take_while(|bits| **bits != 0).count();
         let equal = bits[..channels].iter().all(|bits| *bits == desc.x);
@@ -73,13 +73,13 @@ impl Elements {
     }
 
     /// Elements by a `hipResourceViewFormat` without compression.
-    pub(crate) fn of_view(format: u32) -> HipResult<Self> {
+    pub(crate) fn from_view(format: u32) -> HipResult<Self> {
         let at = format.checked_sub(1).ok_or(code::INVALID_VALUE)?;
         let row = FORMATS.get(at as usize / 3).ok_or(code::INVALID_VALUE)?;
         Self::new(row.0, 1 << (at % 3))
     }
 
-    /// The `hipResourceViewFormat` of elements, the reverse of [`Self::of_view`].
+    /// The `hipResourceViewFormat` of elements, the reverse of [`Self::from_view`].
     pub(crate) fn view_format(self) -> u32 {
         let at = FORMATS.iter().take_while(|row| row.0 != self.format);
         1 + 3 * at.count() as u32 + self.channels.trailing_zeros()

@@ -27,7 +27,7 @@ fn of_channels(
     [width, height, depth]: [usize; 3],
     flags: u32,
 ) -> HipResult<Array3dDescriptor> {
-    let elements = Elements::of_channels(channels)?;
+    let elements = Elements::from_channels(channels)?;
     Ok(Array3dDescriptor {
         width,
         height,

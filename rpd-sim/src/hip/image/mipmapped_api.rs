@@ -35,7 +35,7 @@ pub(crate) unsafe extern "C" fn hipMallocMipmappedArray(
             return Err(code::INVALID_VALUE);
         }
         // SAFETY: the caller's pointer, checked for null.
-        Elements::of_channels(&unsafe { argument(channels)? })?;
+        Elements::from_channels(&unsafe { argument(channels)? })?;
         Err(not_supported())
     })
 }

@@ -125,7 +125,7 @@ pub(crate) fn make_surface(resource: &ResourceDesc) -> HipResult<*mut c_void> {
         return Err(code::INVALID_VALUE);
     }
     let format = array.elements.image_format(false, false);
-    let words = ImageWords::of_image(&array.image(format)?, format);
+    let words = ImageWords::from_image(&array.image(format)?, format);
     ObjectWords::new(words).make(TextureObject {
         device: device.ordinal,
         resource: *resource,
@@ -186,14 +186,14 @@ fn of_array(
     }
     let (fractions, srgb) = (texture.read == 1, texture.srgb == 1);
     let elements = match view {
-        Some(view) => Elements::of_view(view.format)?,
+        Some(view) => Elements::from_view(view.format)?,
         None => array.elements,
     };
     if elements.bytes() != array.elements.bytes() {
         return Err(code::INVALID_VALUE);
     }
     let format = elements.image_format(fractions, srgb);
-    Ok(ImageWords::of_image(&array.image(format)?, format))
+    Ok(ImageWords::from_image(&array.image(format)?, format))
 }
 
 /// The address that a device has for a program's memory of this size.
@@ -210,18 +210,18 @@ fn device_address(pointer: *const c_void, bytes: usize) -> HipResult<u64> {
 }
 
 fn of_linear(linear: &LinearResource, fractions: bool, srgb: bool) -> HipResult<ImageWords> {
-    let elements = Elements::of_channels(&linear.channels)?;
+    let elements = Elements::from_channels(&linear.channels)?;
     let base = device_address(linear.pointer, linear.bytes)?;
     let count = linear.bytes / elements.bytes();
     let count = u32::try_from(count).map_err(|_| code::INVALID_VALUE)?;
     let format = elements.image_format(fractions, srgb);
     let view = BufferView::new(texels(format)?);
-    Ok(ImageWords::of_buffer(&view, base, count, format))
+    Ok(ImageWords::from_buffer(&view, base, count, format))
 }
 
 fn of_pitched(pitched: &PitchedResource, fractions: bool, srgb: bool) -> HipResult<ImageWords> {
     const MAX: usize = 16384;
-    let elements = Elements::of_channels(&pitched.channels)?;
+    let elements = Elements::from_channels(&pitched.channels)?;
     let (width, height) = (pitched.width, pitched.height);
     let sizes_fit = (1..MAX).contains(&width) && (1..MAX).contains(&height);
     let row_texels = pitched.pitch / elements.bytes();
@@ -235,7 +235,7 @@ fn of_pitched(pitched: &PitchedResource, fractions: bool, srgb: bool) -> HipResu
     let format = elements.image_format(fractions, srgb);
     let size = [width as u32, height as u32, 1];
     let image = Image::new(base, texels(format)?, Geometry::D2, size, row_texels as u32);
-    Ok(ImageWords::of_image(&image, format))
+    Ok(ImageWords::from_image(&image, format))
 }
 
 /// The sampler of a texture. All dimensions have the address mode of the first, and the border is black, as with the

@@ -132,7 +132,7 @@ fn to_driver(resource: &ResourceDesc) -> HipResult<DrvResourceDesc> {
         match resource.kind {
             resource_type::LINEAR => {
                 let linear = resource.any.linear;
-                let elements = Elements::of_channels(&linear.channels)?;
+                let elements = Elements::from_channels(&linear.channels)?;
                 any.linear = DrvLinearResource {
                     pointer: linear.pointer,
                     format: elements.format,
@@ -142,7 +142,7 @@ fn to_driver(resource: &ResourceDesc) -> HipResult<DrvResourceDesc> {
             }
             resource_type::PITCH_2D => {
                 let pitched = resource.any.pitched;
-                let elements = Elements::of_channels(&pitched.channels)?;
+                let elements = Elements::from_channels(&pitched.channels)?;
                 any.pitched = DrvPitchedResource {
                     pointer: pitched.pointer,
                     format: elements.format,

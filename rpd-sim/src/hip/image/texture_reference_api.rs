@@ -203,7 +203,7 @@ pub(crate) unsafe extern "C" fn hipBindTextureToArray(
 ) -> u32 {
     // SAFETY: as above.
     api(|| unsafe {
-        let elements = Elements::of_channels(&argument(channels)?)?;
+        let elements = Elements::from_channels(&argument(channels)?)?;
         let (resource, view) = array_resource(array, elements);
         bind(reference.cast_mut(), resource, Some(view))
     })

@@ -177,7 +177,7 @@ impl BatchMemOp {
         })
     }
 
-    fn of(op: &ValueOp) -> Self {
+    fn from_op(op: &ValueOp) -> Self {
         let operation = match (op.size, op.wait.is_some()) {
             (4, true) => operation::WAIT_32,
             (4, false) => operation::WRITE_32,
@@ -222,7 +222,7 @@ pub(crate) unsafe fn from_list(list: *const BatchMemOp, count: u32) -> HipResult
 pub(crate) unsafe fn to_list(ops: &[ValueOp], list: *mut BatchMemOp) {
     for (n, op) in ops.iter().enumerate() {
         // SAFETY: by contract.
-        unsafe { list.add(n).write_unaligned(BatchMemOp::of(op)) };
+        unsafe { list.add(n).write_unaligned(BatchMemOp::from_op(op)) };
     }
 }
 

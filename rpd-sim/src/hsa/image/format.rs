@@ -79,7 +79,7 @@ impl Types {
     fn texels(self, channels: u32, channel_type: u32) -> Option<TexelFormat> {
         if let Self::Packed = self {
             let &(_, bits) = PACKED.iter().find(|row| row.0 == channel_type)?;
-            return TexelFormat::of_bits(bits, Number::Unorm);
+            return TexelFormat::from_bits(bits, Number::Unorm);
         }
         let &(_, bits, number) = TYPES.iter().find(|row| row.0 == channel_type)?;
         let number = match self {

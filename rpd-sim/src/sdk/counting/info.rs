@@ -51,7 +51,7 @@ fn pointers<T: 'static>(list: Vec<T>) -> *mut *const T {
 }
 
 impl Info {
-    fn of(counter: &Counter) -> Self {
+    fn from_counter(counter: &Counter) -> Self {
         let extents = counter.shape.extents();
         let dimensions: Vec<DimensionInfo> = extents
             .iter()
@@ -104,7 +104,10 @@ impl Info {
 /// The counter of a handle and its description.
 fn find(id: CounterId) -> Option<(&'static Counter, &'static Info)> {
     let counter = catalogue::current().get(id.handle)?;
-    Some((counter, counter.info.get_or_init(|| Info::of(counter))))
+    Some((
+        counter,
+        counter.info.get_or_init(|| Info::from_counter(counter)),
+    ))
 }
 
 /// `rocprofiler_iterate_agent_supported_counters`.

@@ -36,7 +36,7 @@ const RGB: [Selection; 4] = [
 
 impl Packed {
     fn image(&self, texels: &mut Texels) -> Image {
-        let format = TexelFormat::of_bits(self.bits, Number::Unorm).unwrap();
+        let format = TexelFormat::from_bits(self.bits, Number::Unorm).unwrap();
         let size = [WIDTH as u32, HEIGHT as u32, 1];
         Image::new(texels.base(), format, Geometry::D2, size, PITCH as u32 * 4).with_selections(RGB)
     }
@@ -190,7 +190,7 @@ fn packed_texels_are_stored() {
 #[test]
 fn packed_integers_and_buffers_of_ten_bits_are_loaded() {
     let mut texels = Texels::random(34);
-    let format = TexelFormat::of_bits([10, 10, 10, 2], Number::Uint).unwrap();
+    let format = TexelFormat::from_bits([10, 10, 10, 2], Number::Uint).unwrap();
     let view = BufferView::new(format);
     let mut coordinates = places();
     for (n, place) in coordinates.iter_mut().enumerate() {
@@ -234,7 +234,7 @@ fn packed_formats_exist_for_few_number_types() {
         ([10, 10, 10, 2], Number::Float, false),
         ([5, 6, 6, 0], Number::Unorm, false),
     ] {
-        let found = TexelFormat::of_bits(bits, number);
+        let found = TexelFormat::from_bits(bits, number);
         assert_eq!(found.is_some(), exists, "{bits:?} {number:?}");
     }
 }
