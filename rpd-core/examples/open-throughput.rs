@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             stream::THREAD,
             1 + thread as u32,
         );
-        let mut call = format::ApiCall::new_zeroed();
+        let mut call = format::CallRecord::new_zeroed();
         for index in 0..records / threads {
             call.header = RecordKind::Call.head(0).with_aux(1);
             call.operation = (index % 400) as u32;

@@ -2,7 +2,7 @@
 //!
 //! A table that grows beyond a limit writes its rows to files without a name ([`Column::spill`]) and reads them through
 //! a mapping ([`Column::seal`]). Mapped pages count as memory of the process until they are released, so a loop over a
-//! table releases them as it proceeds ([`Column::release`]; [`crate::session::ApiTable::indices`] and those of the other tables do it).
+//! table releases them as it proceeds ([`Column::release`]; [`crate::session::CallTable::indices`] and those of the other tables do it).
 
 use std::fs::File;
 use std::io;

@@ -197,8 +197,8 @@ impl Kind {
             .map(|row| row.0)
     }
 
-    /// Whether records of this kind are calls on a thread (they live in [`crate::session::ApiTable`]).
-    pub fn is_api(self) -> bool {
+    /// Whether records of this kind are calls on a thread (they live in [`crate::session::CallTable`]).
+    pub fn is_call(self) -> bool {
         self.domain().table() == Table::Calls
     }
 }

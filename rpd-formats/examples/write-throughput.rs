@@ -12,7 +12,7 @@ use rpd_core::ids::{
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{ArgsRef, CallRow, DispatchRow, KernelSymbol, Session};
-use rpd_core::spool::format::api_flag;
+use rpd_core::spool::format::call_flag;
 use rpd_formats::{Output, registry};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -161,20 +161,20 @@ fn session(records: u64, with_arguments: bool, mixed: bool) -> Session {
             continue;
         }
         let which = (index % 4) as usize;
-        let api = &mut session.api;
+        let calls = &mut session.calls;
         let mut args = ArgsRef::default();
         if with_arguments {
             args = ArgsRef {
-                offset: api.arena.len() as u64,
+                offset: calls.arena.len() as u64,
                 len: sizes[which],
-                flags: api_flag::ARGUMENTS,
+                flags: call_flag::ARGUMENTS,
             };
             for word in 0..u64::from(sizes[which]) / 8 {
                 let value = 0x7f2b_e200_0000 + word * 4096 + index;
-                api.arena.extend(value.to_le_bytes());
+                calls.arena.extend(value.to_le_bytes());
             }
         }
-        api.push(CallRow {
+        calls.push(CallRow {
             operation: operations[which],
             start,
             end,

@@ -10,7 +10,7 @@ use rpd_core::domain::Kind;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId, ThreadId};
 use rpd_core::options::Options;
 use rpd_core::session::{OperationClass, Session};
-use rpd_core::spool::format::api_flag;
+use rpd_core::spool::format::call_flag;
 
 /// Largest number of steps from a copy up to the HIP call that caused it: HSA calls lie between.
 const MAX_DEPTH: usize = 4;
@@ -96,7 +96,7 @@ impl<'a> CallStreams<'a> {
             .into_iter()
             .map(|(stream, (_, correlation))| (correlation, stream))
             .collect();
-        let api = &session.api;
+        let calls = &session.calls;
         // Calls below a HIP call submit the work: the calls above them are searched for one with the stream as
         // argument.
         for _ in 0..MAX_DEPTH {
@@ -104,17 +104,18 @@ impl<'a> CallStreams<'a> {
                 break;
             }
             let mut above = HashMap::new();
-            for index in api.indices() {
-                let Some(&stream) = wanted.get(&api.correlation[index]) else {
+            for index in calls.indices() {
+                let Some(&stream) = wanted.get(&calls.correlation[index]) else {
                     continue;
                 };
-                let place = self.places[api.operation[index].0 as usize];
+                let place = self.places[calls.operation[index].0 as usize];
                 if let Some(key) = self.key(index, place) {
                     let life = self.lives.entry(key).or_default();
-                    life.streams.push((api.start[index], stream));
-                } else if session.call(index).kind != Kind::HipRuntime && api.ancestor[index].0 != 0
+                    life.streams.push((calls.start[index], stream));
+                } else if session.call(index).kind != Kind::HipRuntime
+                    && calls.ancestor[index].0 != 0
                 {
-                    above.insert(api.ancestor[index], stream);
+                    above.insert(calls.ancestor[index], stream);
                 }
             }
             wanted = above;
@@ -131,19 +132,19 @@ impl<'a> CallStreams<'a> {
             (address, _) => address?,
         };
         let thread = match handle {
-            PER_THREAD => self.session.api.thread[index],
+            PER_THREAD => self.session.calls.thread[index],
             _ => ThreadId(0),
         };
         Some((handle, thread))
     }
 
     fn address(&self, index: usize, place: StreamArgument) -> Option<u64> {
-        let api = &self.session.api;
-        let args = api.args[index];
+        let calls = &self.session.calls;
+        let args = calls.args[index];
         let from = usize::try_from(args.offset).ok()?;
         let end = from.saturating_add(args.len as usize);
-        let raw = api.arena.get(from..end)?;
-        if args.flags & api_flag::ARGUMENTS != 0 {
+        let raw = calls.arena.get(from..end)?;
+        if args.flags & call_flag::ARGUMENTS != 0 {
             let bytes = raw.get(place.offset? as usize..)?.first_chunk()?;
             return Some(u64::from_le_bytes(*bytes));
         }
@@ -160,11 +161,11 @@ impl<'a> CallStreams<'a> {
     /// The stream of call `index`; 0 when it has none, or it is not known.
     #[inline]
     pub(crate) fn of(&mut self, index: usize) -> StreamId {
-        let api = &self.session.api;
-        if self.lives.is_empty() || api.args[index].len == 0 {
+        let calls = &self.session.calls;
+        if self.lives.is_empty() || calls.args[index].len == 0 {
             return StreamId(0);
         }
-        let place = self.places[api.operation[index].0 as usize];
+        let place = self.places[calls.operation[index].0 as usize];
         if !place.works {
             return StreamId(0);
         }
@@ -179,7 +180,7 @@ impl<'a> CallStreams<'a> {
             return stream;
         }
         // A stream that was never used may have had the address before.
-        if first_use <= api.start[index] && life.current + 1 < life.streams.len() {
+        if first_use <= calls.start[index] && life.current + 1 < life.streams.len() {
             life.current += 1;
         }
         StreamId(0)

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rpd_spool::format::{self, api_flag, space};
+use rpd_spool::format::{self, call_flag, space};
 use rpd_spool::reader::{ByteStrings, ProcessSpool, Record, processes, split_stack};
 use rpd_spool::record::RecordKind;
 
@@ -170,7 +170,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         RecordKind::Call => {
             // A call that has not returned has the end 0, and a negative duration: that is printed as it is, to be
             // seen.
-            let (call, tail) = parse!(format::ApiCall);
+            let (call, tail) = parse!(format::CallRecord);
             let (stack, tail) = split_stack(call.flags, tail);
             write!(
                 out,
@@ -183,14 +183,14 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 call.end as i64 - call.start as i64,
                 call.retval,
             )?;
-            if call.flags & api_flag::MESSAGE != 0 {
+            if call.flags & call_flag::MESSAGE != 0 {
                 for text in ByteStrings(tail).take(1).flatten() {
                     write!(out, " message {:?}", String::from_utf8_lossy(text))?;
                 }
             } else if call.flags != 0 {
                 write!(out, " flags {:#x} {} bytes", call.flags, tail.len())?;
             }
-            if call.flags & api_flag::STACK != 0 {
+            if call.flags & call_flag::STACK != 0 {
                 write!(out, " {stack:?}")?;
             }
         }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use super::format::{
-    MAGIC, RecordHeader, SegmentHeader, StackRef, VERSION, api_flag, segment_flag,
+    MAGIC, RecordHeader, SegmentHeader, StackRef, VERSION, call_flag, segment_flag,
 };
 use super::image::ProcessImage;
 use super::regular_file::{self, FileError, Links};
@@ -118,10 +118,10 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Splits the reference to a stack off the tail of a call or range. `flags` are those of the record ([`api_flag`]).
+/// Splits the reference to a stack off the tail of a call or range. `flags` are those of the record ([`call_flag`]).
 #[inline]
 pub fn split_stack(flags: u32, tail: &[u8]) -> (StackRef, &[u8]) {
-    if flags & api_flag::STACK == 0 {
+    if flags & call_flag::STACK == 0 {
         return (StackRef::default(), tail);
     }
     StackRef::read_from_prefix(tail).unwrap_or((StackRef::default(), &[]))

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::control::{CONTROL_FILE, ControlServer};
-use super::format::{ApiCall, MAGIC, RecordHeader, SegmentHeader, VERSION, segment_flag};
+use super::format::{CallRecord, MAGIC, RecordHeader, SegmentHeader, VERSION, segment_flag};
 use super::image::{ProcessImage, pid_namespace};
 use super::mapping::Mapping;
 pub use super::mapping::{
@@ -298,13 +298,13 @@ impl StreamWriter {
         OpenRecord(address as u64)
     }
 
-    /// Stores result and end of an open [`ApiCall`] in place. A record that is not in this stream (any more) is left
+    /// Stores result and end of an open [`CallRecord`] in place. A record that is not in this stream (any more) is left
     /// alone.
     #[inline]
     pub fn close(&mut self, record: OpenRecord, retval: u64, end: u64) {
         let address = record.0 as usize;
         if let Some(current) = &self.current
-            && current.contains(address, size_of::<ApiCall>())
+            && current.contains(address, size_of::<CallRecord>())
         {
             store_end(current, address, retval, end);
             self.open = self.open.saturating_sub(1);
@@ -319,7 +319,7 @@ impl StreamWriter {
         let found = self
             .full
             .iter()
-            .position(|full| full.mapping.contains(address, size_of::<ApiCall>()));
+            .position(|full| full.mapping.contains(address, size_of::<CallRecord>()));
         if let Some(index) = found {
             let full = &mut self.full[index];
             store_end(&full.mapping, address, retval, end);
@@ -331,9 +331,9 @@ impl StreamWriter {
         }
     }
 
-    /// An open [`ApiCall`] as it is now. `None` for a record that is not in this stream (any more).
-    pub fn open_call(&self, record: OpenRecord) -> Option<ApiCall> {
-        let (address, len) = (record.0 as usize, size_of::<ApiCall>());
+    /// An open [`CallRecord`] as it is now. `None` for a record that is not in this stream (any more).
+    pub fn open_call(&self, record: OpenRecord) -> Option<CallRecord> {
+        let (address, len) = (record.0 as usize, size_of::<CallRecord>());
         let found = self.full.iter().map(|full| &full.mapping);
         let found = found
             .chain(&self.current)
@@ -343,7 +343,7 @@ impl StreamWriter {
         }
         // SAFETY: the bytes are inside a mapping of this stream, which only its own thread writes.
         let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, len) };
-        ApiCall::read_from_bytes(bytes).ok()
+        CallRecord::read_from_bytes(bytes).ok()
     }
 
     /// Stores `value` at `offset` of an open record, which stays open. A record that is not in this stream is left
@@ -545,10 +545,10 @@ impl StreamWriter {
     }
 }
 
-/// Stores `retval` and `end` of the [`ApiCall`] at `address`, end last.
+/// Stores `retval` and `end` of the [`CallRecord`] at `address`, end last.
 #[inline]
 fn store_end(mapping: &Mapping, address: usize, retval: u64, end: u64) {
-    debug_assert!(mapping.contains(address, size_of::<ApiCall>()));
+    debug_assert!(mapping.contains(address, size_of::<CallRecord>()));
     if !address.is_multiple_of(8) {
         return;
     }
@@ -556,8 +556,8 @@ fn store_end(mapping: &Mapping, address: usize, retval: u64, end: u64) {
         // SAFETY: the caller found the whole record inside the mapping, and the address is that of an aligned u64.
         unsafe { AtomicU64::from_ptr((address + offset) as *mut u64) }
     };
-    field(std::mem::offset_of!(ApiCall, retval)).store(retval, Ordering::Relaxed);
-    field(std::mem::offset_of!(ApiCall, end)).store(end, Ordering::Release);
+    field(std::mem::offset_of!(CallRecord, retval)).store(retval, Ordering::Relaxed);
+    field(std::mem::offset_of!(CallRecord, end)).store(end, Ordering::Release);
 }
 
 /// Bytes of a record with this fixed part and tail.

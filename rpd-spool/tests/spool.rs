@@ -5,15 +5,15 @@ use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rpd_spool::format::{ApiCall, SegmentHeader, TimedText, stream};
+use rpd_spool::format::{CallRecord, SegmentHeader, TimedText, stream};
 use rpd_spool::reader::{DamageKind, MAX_RECORD, ProcessSpool, Stream, processes};
 use rpd_spool::record::RecordKind;
 use rpd_spool::writer::{FIRST_SEGMENT, SMALLEST_BOUND, SpoolDirectory, StreamWriter};
 use zerocopy::IntoBytes;
 
-fn call(correlation: u64, len: usize) -> ApiCall {
-    ApiCall {
-        header: RecordKind::Call.head(len - size_of::<ApiCall>()),
+fn call(correlation: u64, len: usize) -> CallRecord {
+    CallRecord {
+        header: RecordKind::Call.head(len - size_of::<CallRecord>()),
         operation: 7,
         flags: 0,
         start: 100 + correlation,
@@ -34,7 +34,7 @@ fn correlations(stream: &Stream) -> (Vec<u64>, Vec<String>) {
     let mut records = stream.records();
     let mut found = Vec::new();
     while let Some(record) = records.next() {
-        let (call, _) = record.parse::<ApiCall>().expect("a whole record");
+        let (call, _) = record.parse::<CallRecord>().expect("a whole record");
         found.push(call.correlation);
     }
     let damage = records.damage().iter().map(ToString::to_string).collect();
@@ -162,7 +162,7 @@ fn writer_closes_open_records_in_full_segments() {
     let mut records = stream.records();
     let mut closed = Vec::new();
     while let Some(record) = records.next() {
-        let (call, _) = record.parse::<ApiCall>().expect("a whole record");
+        let (call, _) = record.parse::<CallRecord>().expect("a whole record");
         if call.end != 0 {
             closed.push((call.correlation, call.retval, call.end));
         }
@@ -188,7 +188,7 @@ fn reader_returns_records_of_two_threads_with_spare_segments() {
             assert!(writer.append(LEN, fill(correlation)));
         }
         // Its segment has been left behind by then.
-        writer.patch(outer, offset_of!(ApiCall, flags), 5);
+        writer.patch(outer, offset_of!(CallRecord, flags), 5);
         assert_eq!(writer.open_call(outer).map(|call| call.flags), Some(5));
         writer.close(outer, 3, 900 + u64::from(tid));
         assert!(writer.open_call(outer).is_none());
@@ -212,7 +212,7 @@ fn reader_returns_records_of_two_threads_with_spare_segments() {
         assert!(damage.is_empty(), "{damage:?}");
         let mut records = stream.records();
         let first = records.next().expect("a record");
-        let (outer, _) = first.parse::<ApiCall>().expect("a whole record");
+        let (outer, _) = first.parse::<CallRecord>().expect("a whole record");
         let end = 900 + u64::from(stream.tid);
         assert_eq!((outer.flags, outer.retval, outer.end), (5, 3, end));
     }

@@ -19,8 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map(|number| session.add_operation(Kind::HipRuntime, &format!("hipCall{number}")))
         .collect();
     for index in 0..records {
-        let api = &mut session.api;
-        api.push(CallRow {
+        let calls = &mut session.calls;
+        calls.push(CallRow {
             operation: names[(index % 200) as usize],
             message: Default::default(),
             start: Nanoseconds(1000 * index),
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ancestor: CorrelationId(0),
             args: ArgsRef::default(),
         });
-        api.retval.set_last(0);
+        calls.retval.set_last(0);
     }
     let begin = Instant::now();
     let stats = rpd_summary::Statistics::new(&session, KernelNames::default())?.session_stats()?;

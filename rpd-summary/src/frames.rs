@@ -114,11 +114,11 @@ impl Records {
     }
 
     fn push_calls(&mut self, session: &Session) -> Result<(), SummaryError> {
-        let api = &session.api;
-        for index in api.indices() {
+        let calls = &session.calls;
+        for index in calls.indices() {
             let domain = session.call(index).domain();
-            let name = session.api_label(index);
-            self.push(domain, name, api.start[index], api.end[index])?;
+            let name = session.call_label(index);
+            self.push(domain, name, calls.start[index], calls.end[index])?;
         }
         Ok(())
     }
@@ -480,11 +480,11 @@ mod tests {
         ] {
             let operation = session.add_operation(Kind::MarkerCoreRange, operation);
             let message = session.strings.intern(message);
-            let api = &mut session.api;
-            api.operation.push(operation);
-            api.message.push(message);
-            api.start.push(Nanoseconds(1));
-            api.end.push(Nanoseconds(2));
+            let calls = &mut session.calls;
+            calls.operation.push(operation);
+            calls.message.push(message);
+            calls.start.push(Nanoseconds(1));
+            calls.end.push(Nanoseconds(2));
         }
         let statistics = Statistics::new(&session, KernelNames::default()).expect("frames");
         let stats = statistics.session_stats().expect("tables");

@@ -26,7 +26,7 @@ fn session(domain: Domain) -> Session {
         ..DispatchRow::default()
     };
     match domain.table() {
-        Table::Calls => session.api.push(CallRow {
+        Table::Calls => session.calls.push(CallRow {
             operation,
             start,
             end,
@@ -127,7 +127,7 @@ fn differences_have_records_of_every_domain() {
 /// Adds a HIP call that begins and ends at these times.
 fn add_call(session: &mut Session, name: &str, start: u64, end: u64) {
     let operation = session.add_operation(Kind::HipRuntime, name);
-    session.api.push(CallRow {
+    session.calls.push(CallRow {
         operation,
         start: Nanoseconds(start),
         end: Nanoseconds(end),

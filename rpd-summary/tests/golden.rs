@@ -39,13 +39,13 @@ fn render(
 const RECORDS: &str = include_str!("../testdata/sys-trace.tsv");
 const TABLES: &str = include_str!("../testdata/sys-trace-tables.txt");
 
-fn push_api(session: &mut Session, kind: Kind, name: &str, start: u64, end: u64) {
+fn push_call(session: &mut Session, kind: Kind, name: &str, start: u64, end: u64) {
     let marker = kind == Kind::MarkerCoreRange;
     let function = if marker { "roctxThreadRangeA" } else { name };
     let operation = session.add_operation(kind, function);
     let name = session.strings.intern(name);
-    let api = &mut session.api;
-    api.push(CallRow {
+    let calls = &mut session.calls;
+    calls.push(CallRow {
         operation,
         message: if marker { name } else { StringId(0) },
         start: Nanoseconds(start),
@@ -136,7 +136,7 @@ fn session_of(records: &str) -> Session {
                     ..AllocationRow::default()
                 });
             }
-            kind => push_api(&mut session, kind, name, start, end),
+            kind => push_call(&mut session, kind, name, start, end),
         }
     }
     session
@@ -285,7 +285,7 @@ fn deviation_of_long_durations_does_not_wrap() {
     };
     let hour = 3_600_000_000_000;
     for end in [hour, 2 * hour, 3 * hour] {
-        push_api(
+        push_call(
             &mut session,
             Kind::HipRuntime,
             "hipDeviceSynchronize",
@@ -293,7 +293,7 @@ fn deviation_of_long_durations_does_not_wrap() {
             end,
         );
     }
-    push_api(&mut session, Kind::HipRuntime, "hipFree", 5, 5);
+    push_call(&mut session, Kind::HipRuntime, "hipFree", 5, 5);
     let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
     let table = statistics.table("", &[Domain::HipApi]).expect("statistics");
     assert_eq!(table.rows.len(), 2);
@@ -406,7 +406,7 @@ fn statistics_over_ten_million_calls_are_measured() {
     let names: Vec<String> = (0..200).map(|number| format!("hipCall{number}")).collect();
     for index in 0..10_000_000_u64 {
         let name = &names[(index.wrapping_mul(2_654_435_761) >> 7) as usize % names.len()];
-        push_api(
+        push_call(
             &mut session,
             Kind::HipRuntime,
             name,

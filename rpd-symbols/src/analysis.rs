@@ -153,18 +153,18 @@ const DEEPEST: usize = 32;
 
 impl Calls {
     fn from_session(session: &Session) -> Calls {
-        let api = &session.api;
-        let mut calls = HashMap::with_capacity(api.len());
-        for index in api.indices() {
-            let stack = api.stack.get(index).map_or(0, |found| found.stack);
+        let calls = &session.calls;
+        let mut calls = HashMap::with_capacity(calls.len());
+        for index in calls.indices() {
+            let stack = calls.stack.get(index).map_or(0, |found| found.stack);
             let call = Call {
                 used: StackedFunction {
                     stack,
                     function: session.call(index).name,
                 },
-                ancestor: api.ancestor[index].0,
+                ancestor: calls.ancestor[index].0,
             };
-            calls.insert(api.correlation[index].0, call);
+            calls.insert(calls.correlation[index].0, call);
         }
         Calls(calls)
     }
@@ -208,12 +208,12 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
             0
         })
     };
-    let api = &session.api;
-    for index in api.indices() {
+    let calls = &session.calls;
+    for index in calls.indices() {
         if !wants(session.call(index).name) {
             continue;
         }
-        let stack = api.stack.get(index).map_or(0, |found| found.stack);
+        let stack = calls.stack.get(index).map_or(0, |found| found.stack);
         if stack == 0 {
             costs.calls_without += 1;
             // Without a stack there is no place in the program; the report gives the number.
@@ -225,7 +225,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
         };
         let cost = costs.uses.entry(used).or_default();
         cost.calls += 1;
-        cost.cpu += duration(api.start[index], api.end[index]);
+        cost.cpu += duration(calls.start[index], calls.end[index]);
     }
     let labels = KernelLabels::new(session, names);
     let dispatches = &session.dispatches;

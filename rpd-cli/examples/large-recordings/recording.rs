@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rpd_core::spool::format::{self, api_flag, space, stream};
+use rpd_core::spool::format::{self, call_flag, space, stream};
 use rpd_core::spool::record::RecordKind;
 use rpd_core::spool::writer::{SpoolDirectory, StreamWriter};
 use zerocopy::{FromZeros, Immutable, IntoBytes};
@@ -73,21 +73,21 @@ pub(crate) fn record(directory: &Arc<SpoolDirectory>, records: u64, text_bytes: 
             let start = 1_000_000 + 1000 * index + 100 * thread;
             match index % 16 {
                 0..11 => {
-                    let mut call = format::ApiCall::new_zeroed();
+                    let mut call = format::CallRecord::new_zeroed();
                     call.operation = (index % 400) as u32;
                     (call.start, call.end) = (start, start + 500);
                     call.correlation = number;
                     let mut arguments = Vec::new();
                     if index % 16 < 2 {
-                        call.flags = api_flag::ARGUMENT_TEXTS;
+                        call.flags = call_flag::ARGUMENT_TEXTS;
                         let pointer = format!("{:#x}", 4096 * number);
                         arguments = ["void*", "pointer", &pointer].map(counted_text).concat();
                     }
                     append(&mut writer, RecordKind::Call, CALLS, call, &[&arguments]);
                 }
                 11 => {
-                    let mut marker = format::ApiCall::new_zeroed();
-                    marker.flags = api_flag::MESSAGE;
+                    let mut marker = format::CallRecord::new_zeroed();
+                    marker.flags = call_flag::MESSAGE;
                     (marker.start, marker.end) = (start, start + 500);
                     marker.correlation = number;
                     let message = match text_bytes {

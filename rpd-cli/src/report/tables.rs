@@ -215,8 +215,8 @@ mod tests {
             (Kind::HsaCore, "hsa_init", 10),
         ] {
             let operation = session.add_operation(kind, name);
-            let api = &mut session.api;
-            api.push(CallRow {
+            let calls = &mut session.calls;
+            calls.push(CallRow {
                 operation,
                 message: StringId(0),
                 start: Nanoseconds(0),

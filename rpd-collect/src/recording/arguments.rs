@@ -4,7 +4,7 @@
 use std::ffi::c_char;
 use std::ops::Range;
 
-use rpd_spool::format::api_flag;
+use rpd_spool::format::call_flag;
 use rpd_spool::writer::OpenRecord;
 
 use super::call::{self, Call};
@@ -121,9 +121,9 @@ pub(crate) fn find<'a>(layouts: &'a [Layout], operation: &str) -> Option<&'a Lay
 #[inline]
 pub(crate) unsafe fn begin(call: &Call, layout: &Layout, arguments: &[u8]) -> OpenRecord {
     let (size, offsets) = (arguments.len(), layout.texts());
-    let mut flags = api_flag::ARGUMENTS;
+    let mut flags = call_flag::ARGUMENTS;
     if layout.has_results() {
-        flags |= api_flag::RESULTS;
+        flags |= call_flag::RESULTS;
     }
     let fixed = size + layout.room();
     // Most calls have no texts; their arguments are copied without a look for any.
@@ -148,7 +148,7 @@ pub(crate) unsafe fn begin(call: &Call, layout: &Layout, arguments: &[u8]) -> Op
             *text = Some(found);
             tail += found.len();
             if cut {
-                flags |= api_flag::TRUNCATED;
+                flags |= call_flag::TRUNCATED;
             }
         }
     }

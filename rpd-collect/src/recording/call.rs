@@ -4,14 +4,14 @@
 //! passes through [`Call::begin`] on the calling thread, and through [`end`] if it returns: what a service needs
 //! about each call is collected there.
 
-use rpd_spool::format::{ApiCall, StackRef, api_flag};
+use rpd_spool::format::{CallRecord, StackRef, call_flag};
 use rpd_spool::record::RecordKind;
 use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::FromBytes;
 
 use super::{stacks, thread};
 
-const HEAD: usize = size_of::<ApiCall>();
+const HEAD: usize = size_of::<CallRecord>();
 
 /// Facts about a call at its begin.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub(crate) struct Call {
 
 impl Call {
     /// Writes the record of a call that begins now. Its tail has `tail` bytes, which `fill` writes; `flags` say what they
-    /// are ([`rpd_spool::format::api_flag`]). The empty record when it could not be stored.
+    /// are ([`rpd_spool::format::call_flag`]). The empty record when it could not be stored.
     #[inline]
     pub(crate) fn begin(
         &self,
@@ -58,7 +58,7 @@ impl Call {
         let len = record_len(HEAD, stacks::room(stack) + tail);
         thread::append(len, |bytes| {
             self.write(bytes, flags, stack, fill);
-            if let Ok((call, _)) = ApiCall::mut_from_prefix(bytes) {
+            if let Ok((call, _)) = CallRecord::mut_from_prefix(bytes) {
                 call.end = call.start;
             }
         });
@@ -77,8 +77,8 @@ impl Call {
         // After the tail, so that our work is not measured as part of the call.
         let start = now();
         // In place: copying a struct that was just built on the stack waits for its own stores.
-        if let Ok(call) = ApiCall::mut_from_bytes(head) {
-            *call = ApiCall {
+        if let Ok(call) = CallRecord::mut_from_bytes(head) {
+            *call = CallRecord {
                 header: RecordKind::Call.head(tail.len()).with_aux(self.kind),
                 operation: self.operation,
                 flags: flags | stacks::flag(stack),
@@ -118,8 +118,8 @@ pub(super) fn end_with(
     }
     thread::with(|thread| {
         let call = thread.records.open_call(record);
-        if let Some(call) = call.filter(|call| call.flags & api_flag::RESULTS != 0) {
-            let stack = match call.flags & api_flag::STACK {
+        if let Some(call) = call.filter(|call| call.flags & call_flag::RESULTS != 0) {
+            let stack = match call.flags & call_flag::STACK {
                 0 => 0,
                 _ => size_of::<StackRef>(),
             };

@@ -1,6 +1,6 @@
 //! ROCTx marks, ranges and names of resources.
 
-use rpd_spool::format::{NamedResource, RangeBegin, RangeEnd, api_flag};
+use rpd_spool::format::{NamedResource, RangeBegin, RangeEnd, call_flag};
 use rpd_spool::record::RecordKind;
 use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::IntoBytes;
@@ -38,9 +38,9 @@ impl<'a> Message<'a> {
 
     fn flags(&self) -> u32 {
         match (self.text, self.truncated) {
-            (None, _) => api_flag::MESSAGE | api_flag::NULL_MESSAGE,
-            (Some(_), false) => api_flag::MESSAGE,
-            (Some(_), true) => api_flag::MESSAGE | api_flag::TRUNCATED,
+            (None, _) => call_flag::MESSAGE | call_flag::NULL_MESSAGE,
+            (Some(_), false) => call_flag::MESSAGE,
+            (Some(_), true) => call_flag::MESSAGE | call_flag::TRUNCATED,
         }
     }
 

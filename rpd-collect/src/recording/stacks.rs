@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rpd_spool::format::{
-    self, ApiCall, StackCode, StackLocation, StackModule, StackNode, StackObject, StackRef,
-    api_flag, stack_flag,
+    self, CallRecord, StackCode, StackLocation, StackModule, StackNode, StackObject, StackRef,
+    call_flag, stack_flag,
 };
 use rpd_spool::hidden_frames;
 use rpd_spool::options::CollectorOptions;
@@ -200,7 +200,7 @@ pub(super) fn room(stack: Option<StackRef>) -> usize {
 #[inline]
 pub(super) fn flag(stack: Option<StackRef>) -> u32 {
     match stack {
-        Some(_) => api_flag::STACK,
+        Some(_) => call_flag::STACK,
         None => 0,
     }
 }
@@ -232,12 +232,12 @@ fn take_of_long_call(thread: &mut Thread, record: OpenRecord, end: u64, least: u
     let Some(call) = thread.records.open_call(record) else {
         return;
     };
-    if call.flags & api_flag::STACK != 0
+    if call.flags & call_flag::STACK != 0
         && end.saturating_sub(call.start) >= least
         && let Some(stack) = take(thread)
     {
         // The node last: without it there is no stack.
-        let at = size_of::<ApiCall>();
+        let at = size_of::<CallRecord>();
         let (stack_at, flags_at) = (offset_of!(StackRef, stack), offset_of!(StackRef, flags));
         let records = &thread.records;
         records.patch(record, at + flags_at, stack.flags);

@@ -8,7 +8,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_rocdecode_api_data_t,
     rocprofiler_callback_tracing_rocjpeg_api_data_t, rocprofiler_tracing_operation_t,
 };
-use rpd_spool::format::api_flag;
+use rpd_spool::format::call_flag;
 use rpd_spool::writer::{OpenRecord, now};
 
 use super::provider::functions;
@@ -276,7 +276,7 @@ fn enter_texts(call: &Call, record: &Record) -> OpenRecord {
     let flags = if tail.is_empty() {
         0
     } else {
-        api_flag::ARGUMENT_TEXTS
+        call_flag::ARGUMENT_TEXTS
     };
     call.begin(flags, tail.len(), |rest| {
         rest[..tail.len()].copy_from_slice(&tail);

@@ -5,7 +5,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 
 use rpd_spool::format::{
-    Allocation, ApiCall, Copy, Dispatch, Process, Region, Scratch, TimedText, Totals, tag,
+    Allocation, CallRecord, Copy, Dispatch, Process, Region, Scratch, TimedText, Totals, tag,
 };
 use rpd_spool::reader::{ProcessSpool, Record, processes};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
@@ -100,7 +100,7 @@ fn read(directory: &Path) -> Recorded {
                 tag::PROCESS => found.process = record.parse::<Process>().map(|found| found.0),
                 tag::TOTALS => found.totals = record.parse::<Totals>().map(|found| found.0),
                 tag::API => {
-                    let (call, tail) = record.parse::<ApiCall>().expect("whole");
+                    let (call, tail) = record.parse::<CallRecord>().expect("whole");
                     found.calls.push(Call {
                         operation: call.operation,
                         flags: call.flags,

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rpd_spool::SPOOL_VARIABLE;
-use rpd_spool::format::{ApiCall, Name, api_flag, space, tag};
+use rpd_spool::format::{CallRecord, Name, call_flag, space, tag};
 use rpd_spool::reader::ByteStrings;
 use rpd_spool::record::RecordKind;
 use rpd_tests::sources::files_below;
@@ -104,7 +104,7 @@ fn calls_nest_and_carry_results_and_arguments() {
     }
     // hipModuleGetFunction: two pointers and a text.
     let named = &found.calls[2];
-    assert_eq!((named.operation, named.flags), (1, api_flag::ARGUMENTS));
+    assert_eq!((named.operation, named.flags), (1, call_flag::ARGUMENTS));
     let texts: Vec<_> = ByteStrings(&named.tail[24..]).take(1).collect();
     assert_eq!(texts, [Some(&b"a name"[..])]);
     // Without layout and without the provider's help there are no arguments.
@@ -124,7 +124,7 @@ fn call_without_arguments_takes_at_most_64_bytes() {
             .iter()
             .all(|call| call.tail.is_empty() && call.flags == 0)
     );
-    assert!(size_of::<ApiCall>() <= 64);
+    assert!(size_of::<CallRecord>() <= 64);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn pause_and_resume_may_be_doubled() {
     let texts: Vec<String> = found
         .calls
         .iter()
-        .filter(|call| call.flags & api_flag::MESSAGE != 0)
+        .filter(|call| call.flags & call_flag::MESSAGE != 0)
         .flat_map(|call| ByteStrings(&call.tail).next().flatten().map(<[u8]>::to_vec))
         .map(|text| String::from_utf8(text).expect("ASCII"))
         .collect();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::{ArgLayout, Argument, Form, Pointee, enumerator};
 use crate::spool::demangle::demangle_type;
-use crate::spool::format::api_flag;
+use crate::spool::format::call_flag;
 use crate::spool::reader::ByteStrings;
 
 impl ArgLayout {
@@ -25,7 +25,7 @@ impl ArgLayout {
             .split_at_checked(self.size as usize)
             .unwrap_or((raw, &[]));
         // Results lie between the argument struct and the texts, and only in records with this flag.
-        let (mut results, tail) = match flags & api_flag::RESULTS {
+        let (mut results, tail) = match flags & call_flag::RESULTS {
             0 => (Results::default(), tail),
             _ => Results::split(self.arguments, tail),
         };
@@ -108,7 +108,7 @@ pub fn for_each_argument(
     raw: &[u8],
     mut emit: impl FnMut(usize, &str, &str, &str),
 ) {
-    if flags & api_flag::ARGUMENTS != 0 {
+    if flags & call_flag::ARGUMENTS != 0 {
         if let Some(layout) = layout {
             layout.for_each(flags, raw, |position, argument, ty, value| {
                 let ty = match ty {
@@ -119,7 +119,7 @@ pub fn for_each_argument(
                 emit(position, ty, argument.name, value);
             });
         }
-    } else if flags & api_flag::ARGUMENT_TEXTS != 0 {
+    } else if flags & call_flag::ARGUMENT_TEXTS != 0 {
         let mut texts =
             ByteStrings(raw).map(|text| String::from_utf8_lossy(text.unwrap_or_default()));
         let mut position = 0;
@@ -283,7 +283,7 @@ mod tests {
         let mut found = Vec::new();
         for_each_argument(
             layout(kind, operation),
-            api_flag::ARGUMENTS | flags,
+            call_flag::ARGUMENTS | flags,
             raw,
             |position, ty, name, value| found.push(format!("{position} {ty} {name}={value}")),
         );
@@ -327,12 +327,17 @@ mod tests {
         let address = "0 void** ptr=0x7ffd00000010";
         let pitch_address = "1 unsigned long* pitch=0x7ffd00000020";
         let (result, pitch) = ("0 void* ptr=0x7f3400001000", "1 unsigned long pitch=512");
-        assert_eq!(texts(api_flag::RESULTS, 3), [result, pitch]);
-        assert_eq!(texts(api_flag::RESULTS, 2), [address, pitch]);
-        assert_eq!(texts(api_flag::RESULTS, 0), [address, pitch_address]);
+        assert_eq!(texts(call_flag::RESULTS, 3), [result, pitch]);
+        assert_eq!(texts(call_flag::RESULTS, 2), [address, pitch]);
+        assert_eq!(texts(call_flag::RESULTS, 0), [address, pitch_address]);
         assert_eq!(texts(0, 0), [address, pitch_address]);
         let short = &raw(3)[..40];
-        let short = texts_with(api_flag::RESULTS, Kind::HipRuntime, "hipMallocPitch", short);
+        let short = texts_with(
+            call_flag::RESULTS,
+            Kind::HipRuntime,
+            "hipMallocPitch",
+            short,
+        );
         assert_eq!(short[0], address, "the results are cut off");
     }
 
@@ -346,7 +351,7 @@ mod tests {
         raw.extend(0x5500_u64.to_le_bytes());
         raw.extend(4_u32.to_le_bytes());
         raw.extend(b"fill");
-        let flags = api_flag::RESULTS;
+        let flags = call_flag::RESULTS;
         let texts = texts_with(flags, Kind::HipRuntime, "hipModuleGetFunction", &raw);
         assert_eq!(texts[0], "0 ihipModuleSymbol_t* function=0x5500");
         assert_eq!(texts[2], "2 char const* kname=fill");
@@ -448,7 +453,7 @@ mod tests {
         }
         raw.extend([0; 4]);
         let mut found = Vec::new();
-        for_each_argument(None, api_flag::ARGUMENT_TEXTS, &raw, |p, t, n, v| {
+        for_each_argument(None, call_flag::ARGUMENT_TEXTS, &raw, |p, t, n, v| {
             found.push(format!("{p} {t} {n} {v}"));
         });
         assert_eq!(found, ["0 ihipStream_t* stream 0x1", "1 int n -3"]);

@@ -64,7 +64,7 @@ impl Growth {
         for table in self.incomplete() {
             let rows = session.columns(*table).starts().len();
             let is_long = rows >= self.storage.rows()
-                || *table == Table::Calls && session.api.arena.len() >= ARENA;
+                || *table == Table::Calls && session.calls.arena.len() >= ARENA;
             if is_long {
                 self.spill(session, *table)?;
             }

@@ -41,7 +41,7 @@ pub use rpd_spool::record::Table;
 pub use stacks::{StackRef, Stacks};
 pub use strings::{ExtendedStrings, Strings};
 pub use tables::{
-    AllocationRow, AllocationTable, ApiTable, ArgsRef, CallRow, CopyRow, CopyTable, CountedTable,
+    AllocationRow, AllocationTable, ArgsRef, CallRow, CallTable, CopyRow, CopyTable, CountedTable,
     CounterValue, DispatchRow, DispatchTable, SampleRow, SampleTable, ScratchRow, ScratchTable,
     ValueRange,
 };
@@ -396,7 +396,7 @@ pub struct Session {
     /// Number of [`Session::provider_names`] that are callback kinds.
     pub callback_kinds: usize,
     /// Calls of traced functions, and markers.
-    pub api: ApiTable,
+    pub calls: CallTable,
     /// Kernel dispatches.
     pub dispatches: DispatchTable,
     /// Memory copies.
@@ -439,12 +439,12 @@ impl Session {
         self.len() == 0 && self.thread_traces.is_empty() && self.device_totals.is_empty()
     }
 
-    /// Label of record `index` of [`Session::api`] in files and statistics: the message of marks and ranges, else the
+    /// Label of record `index` of [`Session::calls`] in files and statistics: the message of marks and ranges, else the
     /// function.
-    pub fn api_label(&self, index: usize) -> StringId {
-        let operation = &self.operations[self.api.operation[index]];
+    pub fn call_label(&self, index: usize) -> StringId {
+        let operation = &self.operations[self.calls.operation[index]];
         if operation.class.has_message() {
-            self.api.message[index]
+            self.calls.message[index]
         } else {
             operation.name
         }
@@ -466,16 +466,16 @@ impl Session {
         self.strings.get(self.operations[operation].name)
     }
 
-    /// The operation of call `index` of [`Session::api`].
+    /// The operation of call `index` of [`Session::calls`].
     #[inline]
     pub fn call(&self, index: usize) -> &Operation {
-        &self.operations[self.api.operation[index]]
+        &self.operations[self.calls.operation[index]]
     }
 
     /// Number of calls and markers whose operation `wanted` accepts.
     pub fn count_calls(&self, wanted: impl Fn(&Operation) -> bool) -> usize {
         let is_wanted = self.operations.select(wanted);
-        let calls = self.api.operation.iter();
+        let calls = self.calls.operation.iter();
         calls.filter(|call| is_wanted[call.0 as usize]).count()
     }
 

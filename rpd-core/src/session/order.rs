@@ -79,7 +79,7 @@ fn with_names<T: Task>(session: &Session, table: Table, task: T) -> T::Output {
     };
     match table {
         Table::Calls => {
-            let label = |index: u32| session.api_label(index as usize);
+            let label = |index: u32| session.call_label(index as usize);
             task.run(starts, ends, |a, b| by_name(strings, label(a), label(b)))
         }
         Table::Dispatches => {

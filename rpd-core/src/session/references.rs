@@ -37,7 +37,7 @@ impl Session {
     pub fn references(&self, table: Table) -> References<'_> {
         match table {
             Table::Calls => References {
-                threads: Some(&self.api.thread),
+                threads: Some(&self.calls.thread),
                 agents: Vec::new(),
                 zero_is_no_agent: false,
                 queues: None,

@@ -141,8 +141,8 @@ pub fn expand(session: &Session, shown: ShownFrames) -> Expanded {
 /// the same stack, or when the stack is that of an allocation.
 fn stacks_of(session: &Session) -> Vec<(u32, StringId)> {
     let mut functions: HashMap<u32, Option<StringId>> = HashMap::new();
-    let api = &session.api;
-    for (reference, &operation) in api.stack.iter().zip(&api.operation) {
+    let calls = &session.calls;
+    for (reference, &operation) in calls.stack.iter().zip(&calls.operation) {
         if reference.stack != 0 {
             let function = session.operations[operation].name;
             functions

@@ -439,7 +439,7 @@ impl super::Session {
         let stacks = &self.stacks;
         let (mut nodes, mut locations) = (BTreeSet::new(), BTreeSet::new());
         let mut last = 0;
-        for column in [&self.api.stack, &self.allocations.stack] {
+        for column in [&self.calls.stack, &self.allocations.stack] {
             for own in column.iter() {
                 // Calls in a row often have the same stack. Looking only at changes saves a walk a call.
                 if own.stack == last {

@@ -18,7 +18,7 @@ use crate::optional_column::OptionalColumn;
 use crate::spool::format::{CountedValue, StackRef};
 use crate::spool::record::Table;
 
-/// Place of a call's raw arguments in [`ApiTable::arena`]. Length 0: none were recorded.
+/// Place of a call's raw arguments in [`CallTable::arena`]. Length 0: none were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Immutable, IntoBytes)]
 #[repr(C)]
 pub struct ArgsRef {
@@ -26,7 +26,7 @@ pub struct ArgsRef {
     pub offset: u64,
     /// Length of the arguments in bytes.
     pub len: u32,
-    /// Layout of the bytes: flags of the spool record ([`crate::spool::format::api_flag`]).
+    /// Layout of the bytes: flags of the spool record ([`crate::spool::format::call_flag`]).
     pub flags: u32,
 }
 
@@ -34,7 +34,7 @@ impl Session {
     /// The columns of a table, for code that treats all tables alike.
     pub fn columns(&self, table: Table) -> &dyn Columns {
         match table {
-            Table::Calls => &self.api,
+            Table::Calls => &self.calls,
             Table::Dispatches => &self.dispatches,
             Table::Copies => &self.copies,
             Table::Allocations => &self.allocations,
@@ -47,7 +47,7 @@ impl Session {
     /// The table as [`Columns`], to be changed.
     pub fn columns_mut(&mut self, table: Table) -> &mut dyn Columns {
         match table {
-            Table::Calls => &mut self.api,
+            Table::Calls => &mut self.calls,
             Table::Dispatches => &mut self.dispatches,
             Table::Copies => &mut self.copies,
             Table::Allocations => &mut self.allocations,
@@ -232,7 +232,7 @@ macro_rules! table {
 
 table! {
     /// Calls and markers.
-    ApiTable of CallRow {
+    CallTable of CallRow {
         /// The traced function; its kind is part of the operation.
         operation: OperationId,
         /// Message of a marker; 0 for calls, and for a null pointer.

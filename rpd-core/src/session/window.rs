@@ -102,8 +102,8 @@ mod tests {
         let mut session = Session::default();
         for &(start, end) in times {
             let operation = session.add_operation(Kind::HipRuntime, "hipMalloc");
-            let api = &mut session.api;
-            api.push(CallRow {
+            let calls = &mut session.calls;
+            calls.push(CallRow {
                 operation,
                 message: Default::default(),
                 start: Nanoseconds(start),
@@ -131,7 +131,7 @@ mod tests {
                 })
                 .expect("in memory");
             session.put_in_order();
-            let starts: Vec<u64> = session.api.start.iter().map(|start| start.0).collect();
+            let starts: Vec<u64> = session.calls.start.iter().map(|start| start.0).collect();
             starts
         };
         assert_eq!(cut(true), [5, 10]);

@@ -146,12 +146,12 @@ struct Calls<'a> {
 
 columns!(Calls<'_> => Row<'r>, |call|
     "Domain": quoted(call.kind().unwrap_or_default()),
-    "Function": quoted(call.texts.get(call.session.api_label(call.index))),
+    "Function": quoted(call.texts.get(call.session.call_label(call.index))),
     "Process_Id": number(call.session.process.pid.0),
-    "Thread_Id": number(call.session.api.thread[call.index].0),
-    "Correlation_Id": number(call.session.api.correlation[call.index].0),
-    "Start_Timestamp": number(call.session.api.start[call.index].0),
-    "End_Timestamp": number(call.session.api.end[call.index].0),
+    "Thread_Id": number(call.session.calls.thread[call.index].0),
+    "Correlation_Id": number(call.session.calls.correlation[call.index].0),
+    "Start_Timestamp": number(call.session.calls.start[call.index].0),
+    "End_Timestamp": number(call.session.calls.end[call.index].0),
 );
 
 impl Calls<'_> {
@@ -180,9 +180,9 @@ fn write_calls(
         kinds,
         index: 0,
     };
-    let api = &session.api;
-    let selected = api.indices();
-    let selected = selected.filter(|&index| is_wanted[api.operation[index].0 as usize]);
+    let calls = &session.calls;
+    let selected = calls.indices();
+    let selected = selected.filter(|&index| is_wanted[calls.operation[index].0 as usize]);
     super::write_rows(file, shape, &mut calls, selected, |calls, index| {
         calls.index = index;
     })

@@ -88,7 +88,11 @@ impl<'a> Timeline<'a> {
     /// When the records of a long recording cannot be stored while they are put in order.
     pub(super) fn new(session: &'a Session, options: &Options) -> io::Result<Timeline<'a>> {
         let dispatches = session.kernel_dispatches();
-        let spans = [session.api.span(), dispatches.span(), session.copies.span()];
+        let spans = [
+            session.calls.span(),
+            dispatches.span(),
+            session.copies.span(),
+        ];
         let (origin, end) = spans
             .into_iter()
             .flatten()
@@ -100,7 +104,7 @@ impl<'a> Timeline<'a> {
             names: ExtendedStrings::new(&session.strings),
             origin: origin.min(end),
             end,
-            exact: session.api.len() + dispatches.len() + session.copies.len() <= EXACT,
+            exact: session.calls.len() + dispatches.len() + session.copies.len() <= EXACT,
             tracks: Vec::new(),
             shown: Vec::new(),
             numbers: HashMap::new(),
@@ -266,13 +270,18 @@ impl<'a> Timeline<'a> {
     /// Calls and markers of each thread.
     fn thread_tracks(&mut self) {
         let session = self.session;
-        let api = &session.api;
+        let calls = &session.calls;
         let is_call = session
             .operations
             .select(|operation| operation.domain() != Domain::MarkerApi);
-        let key = |index: usize| (api.thread[index], is_call[api.operation[index].0 as usize]);
+        let key = |index: usize| {
+            (
+                calls.thread[index],
+                is_call[calls.operation[index].0 as usize],
+            )
+        };
         let mut threads = Keys::new();
-        for index in api.indices() {
+        for index in calls.indices() {
             threads.count(key(index));
         }
         let mut order = threads.list.clone();
@@ -285,11 +294,11 @@ impl<'a> Timeline<'a> {
             let track = self.track_called(format!("Thread {thread} · {what}"));
             ((thread, calls), track)
         }));
-        for index in api.indices() {
+        for index in calls.indices() {
             if let Some(track) = tracks.of(key(index)) {
-                let (start, end) = (api.start[index].0, api.end[index].0);
-                track.add(self.exact, start, end, session.api_label(index).0);
-                if let Some(own) = api.stack.get(index).filter(|_| self.exact) {
+                let (start, end) = (calls.start[index].0, calls.end[index].0);
+                track.add(self.exact, start, end, session.call_label(index).0);
+                if let Some(own) = calls.stack.get(index).filter(|_| self.exact) {
                     track.stacks.push(own.stack);
                 }
             }

@@ -303,24 +303,24 @@ impl<'a> Trace<'a> {
     /// Calls, on a location for each thread that is named in any record.
     fn write_threads(&mut self) -> Result<(), Failure> {
         let session = self.session;
-        let api = &session.api;
+        let calls = &session.calls;
         let mut categories = [0; 32];
-        for kind in Kind::all().filter(|kind| kind.is_api()) {
+        for kind in Kind::all().filter(|kind| kind.is_call()) {
             categories[kind as usize] = self.texts.intern(category(kind.domain())).0;
         }
         // Names repeat in nearly every call; a definition of each is made once.
         let mut regions = vec![None; session.strings.len().min(KNOWN_REGIONS)];
         let mut groups = Groups::new(session);
-        for index in api.indices() {
+        for index in calls.indices() {
             let Operation { kind, class, .. } = *session.call(index);
-            let group = groups.number(api.thread[index]);
+            let group = groups.number(calls.thread[index]);
             // Marks have no duration: `write_marks` writes them.
             if class == OperationClass::Mark {
-                let time = api.start[index].0;
+                let time = calls.start[index].0;
                 (self.first, self.last) = (self.first.min(time), self.last.max(time));
                 continue;
             }
-            let label = session.api_label(index);
+            let label = session.call_label(index);
             let known = regions.get(label.0 as usize).copied().flatten();
             let region = known.unwrap_or_else(|| {
                 let paradigm = match kind.domain() {
@@ -345,8 +345,8 @@ impl<'a> Trace<'a> {
             });
             let category = categories[kind as usize];
             let slice = Slice {
-                start: api.start[index],
-                end: api.end[index],
+                start: calls.start[index],
+                end: calls.end[index],
                 region,
                 category,
             };
@@ -483,18 +483,18 @@ impl<'a> Trace<'a> {
     /// Marks, as markers on the location of their thread.
     fn write_marks(&self) -> Result<(), Failure> {
         let session = self.session;
-        let api = &session.api;
+        let calls = &session.calls;
         let is_mark = |operation: &Operation| operation.class == OperationClass::Mark;
         if session.count_calls(is_mark) == 0 {
             return Ok(());
         }
         let mut markers = self.archive.markers("ROCTx", "mark")?;
-        for index in api.indices() {
+        for index in calls.indices() {
             if is_mark(session.call(index)) {
-                let location = self.threads.get(&api.thread[index]);
-                let text = session.strings.get(session.api_label(index));
+                let location = self.threads.get(&calls.thread[index]);
+                let text = session.strings.get(session.call_label(index));
                 let location = location.copied().unwrap_or_default();
-                markers.mark(api.start[index].0, location, text)?;
+                markers.mark(calls.start[index].0, location, text)?;
             }
         }
         markers.close()

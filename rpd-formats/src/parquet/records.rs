@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{KernelId, Nanoseconds, StreamId};
 use rpd_core::session::{
-    AllocationTable, ApiTable, CopyTable, DispatchTable, KernelSymbol, ScratchTable, Session,
+    AllocationTable, CallTable, CopyTable, DispatchTable, KernelSymbol, ScratchTable, Session,
 };
 
 use super::table::Rows;
@@ -15,7 +15,7 @@ use crate::columns::{StoredColumns as _, columns};
 pub(super) const TABLES: [Table; 5] = [
     (
         "regions",
-        |session| session.api.len(),
+        |session| session.calls.len(),
         |context, rows| Regions::new(context).append_to(rows),
     ),
     (
@@ -78,14 +78,14 @@ pub(super) fn symbols(session: &Session) -> HashMap<KernelId, &KernelSymbol> {
 /// Calls and markers.
 struct Regions<'c> {
     context: &'c Context<'c>,
-    table: &'c ApiTable,
+    table: &'c CallTable,
 }
 
 impl<'c> Regions<'c> {
     fn new(context: &'c Context<'c>) -> Regions<'c> {
         Regions {
             context,
-            table: &context.session.api,
+            table: &context.session.calls,
         }
     }
 }

@@ -96,11 +96,11 @@ fn calls(
     options: &Options,
     operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
-    let api = &session.api;
+    let calls = &session.calls;
     let is_original = options.compat.has(Difference::PerfettoNames);
     // The original shows arguments of this domain only, and readers compare the two.
     let shows_arguments = |operation: &Operation| {
-        !api.arena.is_empty() && (!is_original || operation.domain() == Domain::RocdecodeApi)
+        !calls.arena.is_empty() && (!is_original || operation.domain() == Domain::RocdecodeApi)
     };
     // Parts that all calls of an operation share are encoded once.
     let common: Vec<Common> = (session.operations.iter())
@@ -131,26 +131,28 @@ fn calls(
     let mut streams = CallStreams::new(session, options);
     let mut texts = Vec::new();
     let mut callstacks = Callstacks::new(session, options);
-    for index in api.indices() {
-        let common = &common[api.operation[index].0 as usize];
-        let label = session.api_label(index);
+    for index in calls.indices() {
+        let common = &common[calls.operation[index].0 as usize];
+        let label = session.call_label(index);
         // Names are interned in packets of their own, which must come before the slice that refers to them.
         trace.event_name(event_name(label), session.strings.get(label));
-        let start = api.start[index].0;
-        let end = api.end[index].0.max(start);
+        let start = calls.start[index].0;
+        let end = calls.end[index].0.max(start);
         let place = SliceTimes {
             start,
             end,
-            track: tracks.thread(trace, api.thread[index], start, end),
-            correlation: api.correlation[index].0,
+            track: tracks.thread(trace, calls.thread[index], start, end),
+            correlation: calls.correlation[index].0,
         };
         let stream = common.is_hip.then(|| streams.of(index));
-        let args = api.args[index];
+        let args = calls.args[index];
         let from = usize::try_from(args.offset).unwrap_or(usize::MAX);
-        let raw = api.arena.get(from..from.saturating_add(args.len as usize));
+        let raw = calls
+            .arena
+            .get(from..from.saturating_add(args.len as usize));
         let raw = raw.filter(|raw| common.shows_arguments && !raw.is_empty());
         // The provider's texts have types and names with them; bytes need the layout.
-        let as_texts = args.flags & rpd_core::spool::format::api_flag::ARGUMENTS == 0;
+        let as_texts = args.flags & rpd_core::spool::format::call_flag::ARGUMENTS == 0;
         texts.clear();
         if let Some(raw) = raw
             && (as_texts || common.layout.is_none())
@@ -160,17 +162,17 @@ fn calls(
                 texts.push((trace.argument_name(name), value.to_owned()));
             });
         }
-        let callstack = callstacks.number(trace, api.stack.get(index));
+        let callstack = callstacks.number(trace, calls.stack.get(index));
         slice(trace, &place, |out| {
             out.extend_from_slice(&common.category);
             if let Some(callstack) = callstack {
                 uint(out, field::event::CALLSTACK, callstack);
             }
             uint(out, field::event::NAME, event_name(label));
-            annotation(out, trace::TID, api.thread[index].0.into());
+            annotation(out, trace::TID, calls.thread[index].0.into());
             out.extend_from_slice(&common.numbers);
             annotation(out, trace::CORR_ID, place.correlation);
-            annotation(out, trace::ANCESTOR_ID, api.ancestor[index].0);
+            annotation(out, trace::ANCESTOR_ID, calls.ancestor[index].0);
             if let Some(stream) = stream {
                 annotation(out, trace::STREAM_ID, stream.0.into());
             }
@@ -194,7 +196,7 @@ fn by_queue(session: &Session, options: &Options) -> bool {
     let is_hip = session
         .operations
         .select(|operation| operation.domain() == Domain::HipApi);
-    let mut calls = session.api.operation.iter();
+    let mut calls = session.calls.operation.iter();
     let has_stream = |streams: &Column<StreamId>| streams.iter().any(|stream| stream.0 != 0);
     options.group_by_queue
         || !(calls.any(|operation| is_hip[operation.0 as usize])

@@ -197,19 +197,19 @@ fn write_strings(
     )?;
     // Written one by one: there may be millions of messages, which do not fit into memory as a document.
     raw(file, ",\"marker_api\":[");
-    let api = &session.api;
+    let calls = &session.calls;
     let mut separator: &[u8] = b"";
     let mut digits = itoa::Buffer::new();
-    for index in api.indices() {
+    for index in calls.indices() {
         if !session.call(index).class.has_message() {
             continue;
         }
         let out = &mut file.buffer;
         out.extend_from_slice(separator);
         out.extend_from_slice(b"{\"key\":");
-        out.extend_from_slice(digits.format(api.correlation[index].0).as_bytes());
+        out.extend_from_slice(digits.format(calls.correlation[index].0).as_bytes());
         out.extend_from_slice(b",\"value\":\"");
-        escape_bytes(out, session.strings.get(api.message[index]));
+        escape_bytes(out, session.strings.get(calls.message[index]));
         out.extend_from_slice(b"\"}");
         separator = b",";
         file.flush_if_full()?;

@@ -8,7 +8,7 @@ use rpd_core::domain::Domain;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
 use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, Session, StackRef};
-use rpd_core::spool::format::api_flag;
+use rpd_core::spool::format::call_flag;
 
 use super::samples::Instructions;
 use crate::WriteError;
@@ -259,14 +259,14 @@ impl<'a> Calls<'a> {
     fn write(&mut self, file: &mut TextFile, key: &str, domain: Domain) -> Result<(), WriteError> {
         Out(&mut file.buffer).text("],\"").text(key).text("\":[");
         let session = self.session;
-        let api = &session.api;
+        let calls = &session.calls;
         let wanted = session
             .operations
             .select(|operation| operation.domain() == domain);
         let returns = has_returns(domain);
         let mut first = true;
-        for index in api.indices() {
-            let operation = api.operation[index].0 as usize;
+        for index in calls.indices() {
+            let operation = calls.operation[index].0 as usize;
             if !wanted[operation] {
                 continue;
             }
@@ -274,20 +274,20 @@ impl<'a> Calls<'a> {
             let common = &self.common[operation];
             Out(&mut file.buffer)
                 .bytes(&common.start)
-                .number(api.correlation[index].0)
+                .number(calls.correlation[index].0)
                 .text(",\"external\":0,\"ancestor\":")
-                .number(api.ancestor[index].0)
+                .number(calls.ancestor[index].0)
                 .text("}")
-                .times(api.start[index], api.end[index])
+                .times(calls.start[index], calls.end[index])
                 .text(",\"thread_id\":")
-                .number(api.thread[index].0);
-            if returns || api.args[index].len > 0 {
+                .number(calls.thread[index].0);
+            if returns || calls.args[index].len > 0 {
                 file.buffer.extend_from_slice(b",\"args\":[");
                 write_arguments(&mut file.buffer, session, index, common);
                 file.buffer.push(b']');
             }
             if returns {
-                let value = api.retval.get(index).copied().unwrap_or(0);
+                let value = calls.retval.get(index).copied().unwrap_or(0);
                 Out(&mut file.buffer)
                     .text(",\"retval\":{\"uint64_t_retval\":")
                     .number(value)
@@ -297,7 +297,7 @@ impl<'a> Calls<'a> {
                 let stream = self.streams.of(index);
                 Out(&mut file.buffer).handle("stream_id", stream.0);
             }
-            Out(&mut file.buffer).stack(api.stack.get(index));
+            Out(&mut file.buffer).stack(calls.stack.get(index));
             file.buffer.push(b'}');
             file.flush_if_full()?;
         }
@@ -315,13 +315,13 @@ fn argument_start(out: &mut Vec<u8>, declared: &str, name: &str) {
 
 #[inline]
 fn write_arguments(out: &mut Vec<u8>, session: &Session, index: usize, common: &Common) {
-    let args = session.api.args[index];
+    let args = session.calls.args[index];
     let from = usize::try_from(args.offset).unwrap_or(usize::MAX);
     let end = from.saturating_add(args.len as usize);
-    let Some(raw) = session.api.arena.get(from..end) else {
+    let Some(raw) = session.calls.arena.get(from..end) else {
         return;
     };
-    if args.flags & api_flag::ARGUMENTS != 0
+    if args.flags & call_flag::ARGUMENTS != 0
         && let Some(layout) = common.layout
     {
         layout.for_each(args.flags, raw, |position, argument, ty, value| {

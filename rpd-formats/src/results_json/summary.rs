@@ -187,10 +187,14 @@ fn squares(
         // These statistics are about durations.
         Table::Counted | Table::Samples => {}
         Table::Calls => {
-            let api = &session.api;
-            for index in api.indices() {
+            let calls = &session.calls;
+            for index in calls.indices() {
                 if session.call(index).domain() == domain {
-                    add(session.api_label(index), api.start[index], api.end[index]);
+                    add(
+                        session.call_label(index),
+                        calls.start[index],
+                        calls.end[index],
+                    );
                 }
             }
         }

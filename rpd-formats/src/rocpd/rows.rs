@@ -124,7 +124,7 @@ impl Events {
     fn new(session: &Session, dispatches: usize) -> Events {
         // Calls come first, so that the row of a call has the id of its event.
         let calls = 1;
-        let dispatches_at = calls + session.api.len() as i64;
+        let dispatches_at = calls + session.calls.len() as i64;
         let copies = dispatches_at + dispatches as i64;
         let allocations = copies + session.copies.len() as i64;
         Events {
@@ -197,14 +197,14 @@ impl<'a> Writer<'a> {
         };
         let categories = self.by_operation(|operation| self.ids.kind(operation.kind));
         let is_marker = self.by_operation(|operation| operation.domain() == Domain::MarkerApi);
-        let api = &session.api;
-        for index in api.indices() {
-            let operation = api.operation[index].0 as usize;
+        let calls = &session.calls;
+        for index in calls.indices() {
+            let operation = calls.operation[index].0 as usize;
             let message = is_marker[operation].then(|| {
-                let text = session.strings.get(session.api_label(index));
+                let text = session.strings.get(session.call_label(index));
                 Object::new().text("message", text).end()
             });
-            let (correlation, ancestor) = (api.correlation[index], api.ancestor[index]);
+            let (correlation, ancestor) = (calls.correlation[index], calls.ancestor[index]);
             let message = message.as_deref();
             rows.add(categories[operation], correlation, ancestor, none, message)?;
         }
@@ -240,21 +240,21 @@ impl<'a> Writer<'a> {
     /// Calls that take time are regions, the others samples. Both have the ids of their events: views find the row of an event
     /// without an index then.
     fn calls(&self, events: &Events) -> io::Result<()> {
-        let api = &self.session.api;
+        let calls = &self.session.calls;
         let names = self.by_operation(|operation| self.ids.string(operation.name));
         let kinds = self.by_operation(|operation| operation.kind);
         let mut regions = self.rows_of::<RegionRow>("rocpd_region")?;
         let mut tracks = HashMap::new();
         let mut track_rows = self.rows("rocpd_track", &["id", "tid", "name_id"])?;
         let mut samples = self.rows_of::<SampleRow>("rocpd_sample")?;
-        for index in api.indices() {
+        for index in calls.indices() {
             let event = events.call(index);
-            let operation = api.operation[index].0 as usize;
-            let (start, end) = (api.start[index], api.end[index]);
+            let operation = calls.operation[index].0 as usize;
+            let (start, end) = (calls.start[index], calls.end[index]);
             if start != end {
                 let mut region = RegionRow {
                     event,
-                    thread: api.thread[index],
+                    thread: calls.thread[index],
                     start,
                     end,
                     name: names[operation],
@@ -264,7 +264,7 @@ impl<'a> Writer<'a> {
                 continue;
             }
             let next = tracks.len() as i64 + 1;
-            let (thread, kind) = (api.thread[index], kinds[operation]);
+            let (thread, kind) = (calls.thread[index], kinds[operation]);
             let track = *tracks.entry((thread, kind)).or_insert(next);
             if track == next {
                 track_rows
@@ -288,17 +288,17 @@ impl<'a> Writer<'a> {
 
     fn arguments(&self, events: &Events) -> io::Result<()> {
         let session = self.session;
-        let api = &session.api;
+        let calls = &session.calls;
         let is_marker = self.by_operation(|operation| operation.domain() == Domain::MarkerApi);
         let mut arguments = Arguments::new(self)?;
-        for index in api.indices() {
+        for index in calls.indices() {
             let event = events.call(index);
-            if api.args[index].len > 0 {
+            if calls.args[index].len > 0 {
                 arguments.call(session, index, event)?;
-            } else if is_marker[api.operation[index].0 as usize]
+            } else if is_marker[calls.operation[index].0 as usize]
                 && self.options.collector.annotate_args
             {
-                let message = session.strings.get(session.api_label(index));
+                let message = session.strings.get(session.call_label(index));
                 arguments.message(session, index, event, message)?;
             }
         }
@@ -615,7 +615,7 @@ impl<'a> Arguments<'a> {
 
     /// The argument layout of the function that call `index` is one of.
     fn layout(&mut self, session: &Session, index: usize) -> Option<&'static ArgLayout> {
-        let operation = session.api.operation[index];
+        let operation = session.calls.operation[index];
         *self.layouts.entry(operation).or_insert_with(|| {
             let kind = session.operations[operation].kind;
             layout(kind, session.operation_name(operation))
@@ -624,10 +624,10 @@ impl<'a> Arguments<'a> {
 
     /// The arguments of call `index`.
     fn call(&mut self, session: &Session, index: usize, event: i64) -> io::Result<()> {
-        let args = session.api.args[index];
+        let args = session.calls.args[index];
         let raw = usize::try_from(args.offset)
             .ok()
-            .and_then(|from| session.api.arena.get(from..)?.get(..args.len as usize))
+            .and_then(|from| session.calls.arena.get(from..)?.get(..args.len as usize))
             .unwrap_or_default();
         let layout = self.layout(session, index);
         let mut result = Ok(());

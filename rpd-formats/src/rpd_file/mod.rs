@@ -175,18 +175,18 @@ impl RpdFile {
             "rocpd_stackframe",
             &["id", "api_ptr_id", "depth", "name_id"],
         )?;
-        let api = &session.api;
+        let calls = &session.calls;
         // Rows of operations refer to calls: a call's id follows from its correlation id.
         let ids = CallIds::new(session).map_err(unstored)?;
         let mut lines: HashMap<(u32, i64), Vec<i64>> = HashMap::new();
         let mut remembered = 0;
-        for index in api.indices() {
-            let id = offset + ids.of(api.correlation[index].0, index);
+        for index in calls.indices() {
+            let id = offset + ids.of(calls.correlation[index].0, index);
             let domain = session.call(index).kind.domain();
-            let operation = session.operation_name(api.operation[index]);
+            let operation = session.operation_name(calls.operation[index]);
             let (name, arguments) = match domain {
                 Domain::MarkerApi => {
-                    let message = session.strings.get(session.api_label(index));
+                    let message = session.strings.get(session.call_label(index));
                     ("UserMarker", message.to_owned())
                 }
                 Domain::HipApi
@@ -205,16 +205,16 @@ impl RpdFile {
             calls
                 .integer(id)
                 .integer(pid.into())
-                .integer(api.thread[index].0.into())
-                .bits(api.start[index].0)
-                .bits(api.end[index].0)
+                .integer(calls.thread[index].0.into())
+                .bits(calls.start[index].0)
+                .bits(calls.end[index].0)
                 .integer(name_id)
                 .integer(EMPTY)
                 .integer(texts.id(domain_name(domain))?)
                 .integer(texts.unique(&arguments)?)
                 .end_row()?;
             counts.calls += 1;
-            let stack = api.stack.get(index).map_or(0, |found| found.stack);
+            let stack = calls.stack.get(index).map_or(0, |found| found.stack);
             if stack == 0 {
                 continue;
             }
@@ -378,7 +378,7 @@ impl CallIds {
     fn new(session: &Session) -> io::Result<CallIds> {
         let storage = session.storage.as_ref();
         let mut calls = Sorter::new(storage);
-        for (index, correlation) in session.api.correlation.iter().enumerate() {
+        for (index, correlation) in session.calls.correlation.iter().enumerate() {
             calls.push(CorrelatedCall {
                 correlation: correlation.0,
                 index: index as u64,
@@ -518,15 +518,15 @@ fn add(table: &mut Bulk<'_>, id: i64, text: &str) -> rusqlite::Result<()> {
 
 /// Arguments of a call as RPD writes them; none of copies and launches, which have tables of their own.
 fn arguments(session: &Session, index: usize) -> String {
-    let api = &session.api;
-    let operation = session.operation_name(api.operation[index]);
+    let calls = &session.calls;
+    let operation = session.operation_name(calls.operation[index]);
     if operation.starts_with("hipMemcpy") || operation.contains("Launch") {
         return String::new();
     }
-    let args = api.args[index];
+    let args = calls.args[index];
     let raw = usize::try_from(args.offset)
         .ok()
-        .and_then(|from| api.arena.get(from..)?.get(..args.len as usize))
+        .and_then(|from| calls.arena.get(from..)?.get(..args.len as usize))
         .unwrap_or_default();
     if raw.is_empty() {
         return String::new();

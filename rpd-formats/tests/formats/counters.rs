@@ -348,7 +348,7 @@ fn slices_of_counted_dispatches_show_the_counts() {
     session.counted.values.extend(values);
     session.counted.ranges[0] = ValueRange { first, count };
     // Without calls, so that the first slice is a dispatch.
-    session.api = Default::default();
+    session.calls = Default::default();
     let path = trace(&session, directory.path());
     let json = write_one(
         Format::Json,

@@ -408,8 +408,8 @@ pub(crate) fn add_stacks(session: &mut Session, changed: bool) {
         evidence: "dwarf".to_owned(),
     });
     let stack = StackRef { stack: 1, flags: 0 };
-    session.api.stack.set_last(stack);
-    session.api.stack.fill(stack);
+    session.calls.stack.set_last(stack);
+    session.calls.stack.fill(stack);
 }
 
 #[test]

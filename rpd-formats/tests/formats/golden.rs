@@ -483,7 +483,7 @@ fn writers_write_tables_in_files_like_tables_in_memory() {
             columns.seal(&storage).expect("mapped");
         }
         session.storage = Some(storage);
-        assert!(session.api.start.is_mapped());
+        assert!(session.calls.start.is_mapped());
         let others = all_files(&session, &out);
         assert!(files.keys().eq(others.keys()));
         for (name, bytes) in &files {

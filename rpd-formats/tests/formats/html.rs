@@ -106,10 +106,10 @@ fn session(records: u64) -> Session {
                 });
             }
             _ => {
-                let api = &mut session.api;
+                let calls = &mut session.calls;
                 let is_marker = index % 10 == 9;
                 let operations = if is_marker { &markers } else { &calls };
-                api.push(CallRow {
+                calls.push(CallRow {
                     operation: operations[(index % 3) as usize],
                     message: if is_marker {
                         message
@@ -188,11 +188,11 @@ fn stats(session: &Session) -> SessionStats<'static> {
             sums.3.max(time),
         );
     };
-    let api = &session.api;
+    let calls = &session.calls;
     for index in 0..api.len() {
-        let name = session.strings.get(session.api_label(index));
+        let name = session.strings.get(session.call_label(index));
         let domain = session.call(index).domain();
-        add(domain, name, api.start[index], api.end[index]);
+        add(domain, name, calls.start[index], calls.end[index]);
     }
     let table = &session.dispatches;
     for index in 0..table.len() {
@@ -309,7 +309,7 @@ fn html_page_of_counters_alone_shows_their_times() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut session = session(100);
     session.dispatches = Default::default();
-    session.api = Default::default();
+    session.calls = Default::default();
     session.copies = Default::default();
     let (stats, options) = (SessionStats::default(), Options::default());
     let file = write_one(

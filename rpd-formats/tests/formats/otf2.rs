@@ -192,12 +192,12 @@ fn otf2_archive_has_the_definitions_of_the_original_and_every_record() {
         let slices = expected.entry(category.to_owned()).or_default();
         slices.push((start.0, end.0, name.to_owned()));
     };
-    let api = &session.api;
+    let calls = &session.calls;
     for index in 0..api.len() {
-        if session.operation_name(api.operation[index]) != "roctxMarkA" {
-            let name = session.strings.get(session.api_label(index));
+        if session.operation_name(calls.operation[index]) != "roctxMarkA" {
+            let name = session.strings.get(session.call_label(index));
             let category = session.call(index).domain().stem();
-            add(category, api.start[index], api.end[index], name);
+            add(category, calls.start[index], calls.end[index], name);
         }
     }
     let labels = rpd_core::session::KernelLabels::new(&session, Default::default());
@@ -232,8 +232,8 @@ fn otf2_archive_has_the_definitions_of_the_original_and_every_record() {
 
 fn call(session: &mut Session, name: &str, start: u64, end: u64, thread: u32) {
     let operation = session.add_operation(Kind::HipRuntime, name);
-    let api = &mut session.api;
-    api.push(CallRow {
+    let calls = &mut session.calls;
+    calls.push(CallRow {
         operation,
         message: Default::default(),
         start: Nanoseconds(start),
@@ -362,7 +362,7 @@ fn otf2_archive_has_marks_as_markers_of_their_thread() {
     for (text, at, thread) in [("begin", 12, 7), ("schön <b>", 30, 8)] {
         let operation = session.add_operation(Kind::MarkerCoreRange, "roctxMarkA");
         let message = session.strings.intern(text);
-        session.api.push(CallRow {
+        session.calls.push(CallRow {
             operation,
             message,
             start: Nanoseconds(at),

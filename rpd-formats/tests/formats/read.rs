@@ -81,20 +81,20 @@ fn reader_finds_the_records_of_the_slow_reader_of_the_tests() {
     assert_eq!(fast.kernel_symbols, slow.kernel_symbols);
     assert_eq!(fast.len(), slow.len());
     let calls = |session: &Session| -> Vec<String> {
-        let api = &session.api;
+        let calls = &session.calls;
         let text = |id| session.strings.get(id);
         (0..api.len())
             .map(|index| {
-                let args = api.args[index];
-                let raw = &api.arena[args.offset as usize..][..args.len as usize];
+                let args = calls.args[index];
+                let raw = &calls.arena[args.offset as usize..][..args.len as usize];
                 format!(
                     "{:?} {} {} {:?} {} {} {raw:?}",
                     session.call(index).kind,
-                    session.operation_name(api.operation[index]),
-                    text(session.api_label(index)),
-                    (api.start[index], api.end[index], api.thread[index]),
-                    api.correlation[index],
-                    api.ancestor[index],
+                    session.operation_name(calls.operation[index]),
+                    text(session.call_label(index)),
+                    (calls.start[index], calls.end[index], calls.thread[index]),
+                    calls.correlation[index],
+                    calls.ancestor[index],
                 )
             })
             .collect()
@@ -123,13 +123,13 @@ fn written_database_is_read_as_the_same_recording() {
     assert_eq!(second.process.command, first.process.command);
     let describe = |session: &Session| {
         let mut lines = Vec::new();
-        for index in 0..session.api.len() {
-            let args = session.api.args[index];
-            let raw = &session.api.arena[args.offset as usize..][..args.len as usize];
+        for index in 0..session.calls.len() {
+            let args = session.calls.args[index];
+            let raw = &session.calls.arena[args.offset as usize..][..args.len as usize];
             lines.push(format!(
                 "{} {:?} {raw:?}",
-                session.strings.get(session.api_label(index)),
-                session.api.start[index]
+                session.strings.get(session.call_label(index)),
+                session.calls.start[index]
             ));
         }
         let copies = &session.copies;

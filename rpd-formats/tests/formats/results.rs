@@ -16,7 +16,7 @@ use rpd_core::ids::{ProcessId, StreamId};
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{ExtendedStrings, Session};
-use rpd_core::spool::format::api_flag;
+use rpd_core::spool::format::call_flag;
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use rusqlite::{Connection, OpenFlags};
 use script::python;
@@ -263,7 +263,7 @@ fn perfetto_slices_never_cross_and_tracks_follow_the_grouping() {
 #[test]
 fn perfetto_trace_shows_work_without_the_hip_runtime_by_queue() {
     let mut session = odd_session();
-    session.api = Default::default();
+    session.calls = Default::default();
     session.dispatches.stream.fill(StreamId(0));
     session.copies.stream.fill(StreamId(0));
     let Some(found) = checked(&session, &Options::default()) else {
@@ -287,7 +287,7 @@ fn json_calls_find_their_stream_by_its_address() {
             call(session, Kind::HipRuntime, name, "", (at, at + 5));
             let mut raw = vec![0; size];
             raw[offset..offset + 8].copy_from_slice(&address.to_le_bytes());
-            arguments(session, api_flag::ARGUMENTS, &raw);
+            arguments(session, call_flag::ARGUMENTS, &raw);
         };
     // The address is used again after the first stream is gone.
     with_stream(&mut session, "hipStreamSynchronize", 0, 8, 10, 0xabc);

@@ -16,7 +16,7 @@ use rpd_core::session::{
     ArgsRef, CallRow, Counter, CounterInstance, CounterValue, DispatchRow, KernelSymbol,
     LoadOptions, Region, ResourceKind, ResourceName, ScratchRow, Session, ValueRange,
 };
-use rpd_core::spool::format::api_flag;
+use rpd_core::spool::format::call_flag;
 use rpd_formats::WriteError;
 use rpd_formats::rocpd::read::Database;
 use rusqlite::Connection;
@@ -53,8 +53,8 @@ fn call(
 ) {
     let operation = session.add_operation(kind, operation);
     let message = session.strings.intern(message);
-    let api = &mut session.api;
-    api.push(CallRow {
+    let calls = &mut session.calls;
+    calls.push(CallRow {
         operation,
         message,
         start: Nanoseconds(times.0),
@@ -152,17 +152,17 @@ fn session() -> Session {
         (18, 19),
         9,
     );
-    session.api.arena = vec![0; 8].into();
-    session.api.args[0] = ArgsRef {
+    session.calls.arena = vec![0; 8].into();
+    session.calls.args[0] = ArgsRef {
         offset: 0,
         len: 8,
-        flags: api_flag::ARGUMENTS,
+        flags: call_flag::ARGUMENTS,
     };
     // A reference to bytes beyond the end of the arguments.
-    session.api.args[1] = ArgsRef {
+    session.calls.args[1] = ArgsRef {
         offset: u64::MAX,
         len: u32::MAX,
-        flags: api_flag::ARGUMENTS,
+        flags: call_flag::ARGUMENTS,
     };
     dispatch(&mut session, 1, 1, 2);
     dispatch(&mut session, 2, 0, 1);

@@ -68,7 +68,7 @@ fn add_dispatch(dispatches: &mut DispatchTable, end: u64) {
 /// Adds a call of a kind. As [`add_row`].
 fn add_call(session: &mut Session, kind: Kind, figure: u64) {
     let operation = session.add_operation(kind, "some_call");
-    session.api.push(CallRow {
+    session.calls.push(CallRow {
         operation,
         start: Nanoseconds(100),
         end: Nanoseconds(figure),
@@ -212,7 +212,7 @@ pub(crate) fn session_with(add: impl FnOnce(&mut Session)) -> Session {
         }],
     });
     let operation = session.add_operation(Kind::HipRuntime, "hipInit");
-    let calls = &mut session.api;
+    let calls = &mut session.calls;
     calls.push(CallRow {
         operation,
         message: rpd_core::ids::StringId(0),
@@ -244,7 +244,7 @@ fn rows(session: &Session, table: Table) -> Vec<String> {
         };
     }
     match table {
-        Table::Calls => rows!(of operations session.api),
+        Table::Calls => rows!(of operations session.calls),
         Table::Dispatches => rows!(session.dispatches, index => session.dispatches.row(index)),
         Table::Copies => rows!(of operations session.copies),
         Table::Allocations => rows!(of operations session.allocations),

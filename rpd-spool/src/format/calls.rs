@@ -4,9 +4,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// Bits of [`ApiCall::flags`] and [`RangeBegin::flags`]: what the
+/// Bits of [`CallRecord::flags`] and [`RangeBegin::flags`]: what the
 /// tail holds.
-pub mod api_flag {
+pub mod call_flag {
     /// The tail begins with the bytes of the argument struct. For each captured text, in the order of arguments, a
     /// `u32` length (`u32::MAX` for a null pointer) and the bytes follow.
     pub const ARGUMENTS: u32 = 1;
@@ -32,12 +32,12 @@ pub mod api_flag {
 /// without tail.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
-pub struct ApiCall {
+pub struct CallRecord {
     /// Head of the record. `aux`: number of the callback kind.
     pub header: RecordHeader,
     /// Number of the operation within the kind.
     pub operation: u32,
-    /// Content of the tail: bits of [`api_flag`].
+    /// Content of the tail: bits of [`call_flag`].
     pub flags: u32,
     /// Time at which the call began.
     pub start: u64,
@@ -51,7 +51,7 @@ pub struct ApiCall {
     pub retval: u64,
 }
 
-/// A process range was started, by any thread. Tail: the message, as for [`api_flag::MESSAGE`].
+/// A process range was started, by any thread. Tail: the message, as for [`call_flag::MESSAGE`].
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct RangeBegin {
@@ -59,7 +59,7 @@ pub struct RangeBegin {
     pub header: RecordHeader,
     /// Number of the operation within the kind.
     pub operation: u32,
-    /// Content of the tail: bits of [`api_flag`].
+    /// Content of the tail: bits of [`call_flag`].
     pub flags: u32,
     /// Time at which the range was started.
     pub start: u64,
@@ -82,7 +82,7 @@ pub struct RangeEnd {
 }
 
 const _: () = {
-    assert!(size_of::<ApiCall>() == 56);
-    assert!(std::mem::offset_of!(ApiCall, end) == 24);
-    assert!(std::mem::offset_of!(ApiCall, retval) == 48);
+    assert!(size_of::<CallRecord>() == 56);
+    assert!(std::mem::offset_of!(CallRecord, end) == 24);
+    assert!(std::mem::offset_of!(CallRecord, retval) == 48);
 };

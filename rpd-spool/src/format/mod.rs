@@ -21,7 +21,7 @@ mod thread_trace;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-pub use calls::{ApiCall, RangeBegin, RangeEnd, api_flag};
+pub use calls::{CallRecord, RangeBegin, RangeEnd, call_flag};
 pub use capture::{CaptureCall, CaptureCode, CaptureMarker};
 pub use counters::{CountedDispatch, CountedValue, Counter, CounterInstance, Selected};
 pub use device::{Allocation, Copy, DeviceTotal, Dispatch, Scratch, total_of};

@@ -159,7 +159,7 @@ record_kinds! {
     /// An ELF object that describes code that was made at run time. Tail: see [`format::StackObject`].
     StackObject = STACK_OBJECT 27, StackObject, Left, RecordRole::Fact;
     /// A call or marker. Tail: arguments or message. aux: the provider's callback kind.
-    Call = API 32, ApiCall, Left, RecordRole::Row(Table::Calls);
+    Call = API 32, CallRecord, Left, RecordRole::Row(Table::Calls);
     /// A process range was started. Tail: message, counted. aux: the provider's callback kind.
     RangeBegin = RANGE_BEGIN 33, RangeBegin, Left, RecordRole::HalfRow(Table::Calls);
     /// A process range was stopped, on any thread.

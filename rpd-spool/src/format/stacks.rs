@@ -4,8 +4,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// Reference to the call stack of a call: at the start of the tail of an [`super::ApiCall`] or [`super::RangeBegin`]
-/// with [`super::api_flag::STACK`], and the whole tail of an [`super::Allocation`] that has a stack.
+/// Reference to the call stack of a call: at the start of the tail of an [`super::CallRecord`] or [`super::RangeBegin`]
+/// with [`super::call_flag::STACK`], and the whole tail of an [`super::Allocation`] that has a stack.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, FromBytes, IntoBytes, KnownLayout, Immutable,
 )]

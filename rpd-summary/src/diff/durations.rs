@@ -301,11 +301,11 @@ impl Durations {
     fn add_calls(&mut self, session: &Session) -> Result<(), SummaryError> {
         // By id of a text of the session: its id among the names plus 1; 0 is unknown.
         let mut labels = ById::<u32>::zeros(session.strings.len(), self.storage.as_ref());
-        let (api, times) = (&session.api, PlausibleTimes::from_session(session));
-        for index in api.indices() {
+        let (api, times) = (&session.calls, PlausibleTimes::from_session(session));
+        for index in calls.indices() {
             let group = match session.call(index).domain() {
                 // Marks have no duration.
-                Domain::MarkerApi if api.start[index] == api.end[index] => continue,
+                Domain::MarkerApi if calls.start[index] == calls.end[index] => continue,
                 Domain::MarkerApi => Group::Region,
                 Domain::HsaApi
                 | Domain::HipApi
@@ -319,7 +319,7 @@ impl Durations {
                 | Domain::CounterCollection
                 | Domain::MemoryAllocation => continue,
             };
-            let label = session.api_label(index);
+            let label = session.call_label(index);
             let name = match labels.get(label.0) {
                 0 => {
                     let name = self.names.intern(session.strings.get(label));
@@ -331,7 +331,7 @@ impl Durations {
                 known => StringId(known - 1),
             };
             let key = NameKey::new(group, name).0;
-            self.push_times(times, key, api.start[index], api.end[index])?;
+            self.push_times(times, key, calls.start[index], calls.end[index])?;
         }
         Ok(())
     }

@@ -14,8 +14,8 @@ fn session(calls: &[(&str, u64)]) -> Session {
     session.strings.intern("");
     for &(name, duration) in calls {
         let operation = session.add_operation(Kind::HipRuntime, name);
-        let api = &mut session.api;
-        api.push(CallRow {
+        let calls = &mut session.calls;
+        calls.push(CallRow {
             operation,
             message: StringId(0),
             start: Nanoseconds(1),

@@ -37,7 +37,7 @@ struct KindNames {
 #[derive(Debug)]
 struct Resolved {
     kind: Kind,
-    is_api: bool,
+    is_call: bool,
     /// Names of the operations; 0 for a number that has none.
     names: Vec<StringId>,
     /// Operations of the session; `None` for a number that no record has had yet.
@@ -143,7 +143,7 @@ impl Meta {
             }
             table[number] = Some(Resolved {
                 kind,
-                is_api: kind.is_api(),
+                is_call: kind.is_call(),
                 names: ids,
                 operations: Vec::new(),
             });
@@ -160,7 +160,7 @@ impl Meta {
     ) -> Option<OperationId> {
         let kind = usize::from(kind);
         let resolved = self.callbacks.get(kind)?.as_ref()?;
-        if !resolved.is_api {
+        if !resolved.is_call {
             return None;
         }
         match resolved.operations.get(number as usize) {

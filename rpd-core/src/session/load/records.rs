@@ -19,7 +19,7 @@ use crate::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
     ThreadId,
 };
-use crate::spool::format::{self, StackRef, api_flag};
+use crate::spool::format::{self, StackRef, call_flag};
 use crate::spool::reader::{ByteStrings, Record, split_stack};
 
 /// Ranges that were not stopped of which the ledger has more than the number.
@@ -53,7 +53,7 @@ impl Rows {
         meta: &mut Meta,
         session: &mut Session,
     ) -> Option<io::Result<()>> {
-        let (call, tail) = record.parse::<format::ApiCall>()?;
+        let (call, tail) = record.parse::<format::CallRecord>()?;
         let (stack, tail) = split_stack(call.flags, tail);
         note_cut(call.flags, session);
         // The number of a kind is the provider's; without a name nobody can say what the function was.
@@ -61,7 +61,7 @@ impl Rows {
             self.nameless += 1;
             return Some(Ok(()));
         };
-        let message = if call.flags & api_flag::MESSAGE != 0 {
+        let message = if call.flags & call_flag::MESSAGE != 0 {
             message(tail, session)
         } else {
             StringId(0)
@@ -87,10 +87,10 @@ impl Rows {
             });
             return Some(Ok(()));
         }
-        let has_args = api_flag::ARGUMENTS | api_flag::ARGUMENT_TEXTS;
+        let has_args = call_flag::ARGUMENTS | call_flag::ARGUMENT_TEXTS;
         let args = if self.options.args && call.flags & has_args != 0 {
-            let offset = session.api.arena.total() as u64;
-            session.api.arena.extend_from_slice(tail);
+            let offset = session.calls.arena.total() as u64;
+            session.calls.arena.extend_from_slice(tail);
             ArgsRef {
                 offset,
                 // Cannot overflow: the length of a record is a `u32`.
@@ -100,8 +100,8 @@ impl Rows {
         } else {
             ArgsRef::default()
         };
-        let api = &mut session.api;
-        api.push(CallRow {
+        let calls = &mut session.calls;
+        calls.push(CallRow {
             operation,
             message,
             start: Nanoseconds(call.start),
@@ -114,11 +114,11 @@ impl Rows {
         });
         // Without the option the column stays empty, which saves eight bytes a call.
         if self.options.args {
-            api.retval.set_last(call.retval);
+            calls.retval.set_last(call.retval);
         }
         // A recording without stacks has no column for them.
         if meta.has_stacks {
-            api.stack.set_last(stack);
+            calls.stack.set_last(stack);
         }
         Some(Ok(()))
     }
@@ -142,7 +142,7 @@ impl Rows {
         Some(self.ranges.start(StartedRange {
             operation,
             // A null message has no text; an empty message is a text.
-            message: if range.flags & api_flag::NULL_MESSAGE != 0 {
+            message: if range.flags & call_flag::NULL_MESSAGE != 0 {
                 StringId(0)
             } else {
                 message(tail, session)
@@ -171,8 +171,8 @@ impl Rows {
             if end.is_none() {
                 note_open_range(&range, session);
             }
-            let api = &mut session.api;
-            api.push(CallRow {
+            let calls = &mut session.calls;
+            calls.push(CallRow {
                 operation: range.operation,
                 message: range.message,
                 start: Nanoseconds(range.start),
@@ -183,7 +183,7 @@ impl Rows {
                 args: ArgsRef::default(),
             });
             if meta.has_stacks {
-                api.stack.set_last(range.stack);
+                calls.stack.set_last(range.stack);
             }
             tables.taken(session)
         })?;
@@ -223,7 +223,7 @@ fn note_open_range(range: &StartedRange, session: &mut Session) {
 /// Counts the record if the collector cut its texts off.
 #[inline]
 fn note_cut(flags: u32, session: &mut Session) {
-    session.ledger.cut_calls += u64::from(flags & api_flag::TRUNCATED != 0);
+    session.ledger.cut_calls += u64::from(flags & call_flag::TRUNCATED != 0);
 }
 
 fn message(tail: &[u8], session: &mut Session) -> StringId {

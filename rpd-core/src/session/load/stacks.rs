@@ -154,7 +154,7 @@ pub(super) fn finish(session: &mut Session, storage: &Storage) -> io::Result<()>
             }
         }
     };
-    for column in [&mut session.api.stack, &mut session.allocations.stack] {
+    for column in [&mut session.calls.stack, &mut session.allocations.stack] {
         let mut bad = 0;
         for own in column.iter() {
             bad += u64::from(!is_good(*own));

@@ -6,7 +6,7 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::*;
 use crate::domain::Kind;
 use crate::ids::{CorrelationId, ProcessId};
-use crate::spool::format::{self, RecordHeader, api_flag, space, stream};
+use crate::spool::format::{self, RecordHeader, call_flag, space, stream};
 use crate::spool::record::{RecordKind, RecordRole};
 use crate::spool::writer::{SpoolDirectory, StreamWriter, record_len};
 
@@ -76,7 +76,7 @@ fn call(
         writer,
         API,
         kind,
-        ApiCall {
+        CallRecord {
             operation: operation,
             start: start,
             end: end,
@@ -169,11 +169,16 @@ fn loading_merges_threads_in_order_and_lists_open_calls() {
     put!(meta, END, 0, TimedText { time: 500 }, &[]);
     let session = open(&directory);
 
-    let order: Vec<u64> = session.api.correlation.iter().map(|id| id.0).collect();
+    let order: Vec<u64> = session.calls.correlation.iter().map(|id| id.0).collect();
     // 5 lasts longer than 2 and 4; of those, hipFree comes before hipMalloc.
     assert_eq!(order, [3, 1, 5, 2, 4]);
     assert_eq!(
-        session.api.thread.iter().map(|id| id.0).collect::<Vec<_>>(),
+        session
+            .calls
+            .thread
+            .iter()
+            .map(|id| id.0)
+            .collect::<Vec<_>>(),
         [2, 1, 2, 1, 2]
     );
     let open = &session.ledger.open_calls;
@@ -224,7 +229,7 @@ fn loading_joins_range_starts_and_stops_of_different_threads() {
             8,
             RangeBegin {
                 operation: 2,
-                flags: api_flag::MESSAGE,
+                flags: call_flag::MESSAGE,
                 start: 50,
                 correlation: correlation
             },
@@ -237,9 +242,9 @@ fn loading_joins_range_starts_and_stops_of_different_threads() {
         two,
         API,
         8,
-        ApiCall {
+        CallRecord {
             operation: 1,
-            flags: api_flag::MESSAGE,
+            flags: call_flag::MESSAGE,
             start: 51,
             end: 52,
             correlation: 79
@@ -247,12 +252,12 @@ fn loading_joins_range_starts_and_stops_of_different_threads() {
         &tail
     );
     let session = open(&directory);
-    assert_eq!(session.api.len(), 2);
+    assert_eq!(session.calls.len(), 2);
     let labels: Vec<&str> = (0..2)
-        .map(|index| session.strings.get(session.api_label(index)))
+        .map(|index| session.strings.get(session.call_label(index)))
         .collect();
     assert_eq!(labels, ["all \"of\" it", "inner"]);
-    assert_eq!((session.api.end[0].0, session.api.thread[0].0), (60, 2));
+    assert_eq!((session.calls.end[0].0, session.calls.thread[0].0), (60, 2));
     let kinds = [0, 1].map(|index| session.call(index).kind);
     assert_eq!(kinds, [Kind::MarkerCoreRange; 2]);
 }
@@ -266,9 +271,9 @@ fn loading_keeps_arguments_when_requested() {
         one,
         API,
         7,
-        ApiCall {
+        CallRecord {
             operation: 4,
-            flags: api_flag::ARGUMENTS,
+            flags: call_flag::ARGUMENTS,
             start: 1,
             end: 2,
             correlation: 1,
@@ -277,16 +282,16 @@ fn loading_keeps_arguments_when_requested() {
         &[9; 8]
     );
     let session = open(&directory);
-    let args = session.api.args[0];
+    let args = session.calls.args[0];
     assert_eq!(
         (args.offset, args.len, args.flags),
-        (0, 8, api_flag::ARGUMENTS)
+        (0, 8, call_flag::ARGUMENTS)
     );
-    assert_eq!(session.api.arena, [9; 8]);
-    assert_eq!(session.api.retval, [77]);
+    assert_eq!(session.calls.arena, [9; 8]);
+    assert_eq!(session.calls.retval, [77]);
     let without = Session::open(directory.path(), LoadOptions::default()).expect("a session");
-    assert!(without.api.arena.is_empty() && without.api.retval.is_empty());
-    assert_eq!(without.api.args[0].len, 0);
+    assert!(without.calls.arena.is_empty() && without.calls.retval.is_empty());
+    assert_eq!(without.calls.args[0].len, 0);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rpd_core::column::{BATCH, Column, Storage};
 use rpd_core::lookup::Lookup;
 use rpd_core::session::ArgsRef;
 use rpd_core::sorted::{Keyed, Sorter};
-use rpd_core::spool::format::api_flag;
+use rpd_core::spool::format::call_flag;
 use rusqlite::Result;
 use zerocopy::{Immutable, IntoBytes};
 
@@ -83,7 +83,7 @@ impl Arguments {
             Some(place) => ArgsRef {
                 offset: place.offset,
                 len: u32::try_from(place.length).unwrap_or(u32::MAX),
-                flags: api_flag::ARGUMENT_TEXTS,
+                flags: call_flag::ARGUMENT_TEXTS,
             },
             None => ArgsRef::default(),
         }

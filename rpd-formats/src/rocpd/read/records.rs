@@ -48,7 +48,7 @@ pub(super) fn read(
     };
     calls(source, info, &mut growth, &events, &stack_of, &arguments)?;
     source.stored(growth.complete(&mut info.session, Table::Calls))?;
-    info.session.api.arena = arguments.into_arena();
+    info.session.calls.arena = arguments.into_arena();
     let ranges = counters::read(source, info, storage)?;
     dispatches(source, info, &mut growth, &events, &ranges)?;
     drop(ranges);
@@ -155,7 +155,7 @@ impl Calls<'_> {
                 let kind = *self
                     .kinds
                     .entry(category)
-                    .or_insert_with(|| Kind::from_name(text).filter(|kind| kind.is_api()));
+                    .or_insert_with(|| Kind::from_name(text).filter(|kind| kind.is_call()));
                 last = (category, kind);
             }
             let Some(kind) = last.1 else {
@@ -185,8 +185,8 @@ impl Calls<'_> {
             };
             previous = Some(((kind, function), operation));
             let class = info.session.operations[operation].class;
-            let api = &mut info.session.api;
-            api.push(CallRow {
+            let calls = &mut info.session.calls;
+            calls.push(CallRow {
                 operation,
                 message: if class.has_message() {
                     message
@@ -201,7 +201,7 @@ impl Calls<'_> {
                 args: self.arguments.of(event),
             });
             if !self.stack_of.is_empty() {
-                api.stack.set_last(self.stack_of.get(event));
+                calls.stack.set_last(self.stack_of.get(event));
             }
             growth.taken(&mut info.session)?;
         }

@@ -9,7 +9,7 @@ use rpd_core::session::{
     AllocationRow, ArgsRef, CallRow, CopyRow, DispatchRow, KernelSymbol, Region, ResourceKind,
     ResourceName, ScratchRow, Session,
 };
-use rpd_core::spool::format::api_flag;
+use rpd_core::spool::format::call_flag;
 
 use super::ODD;
 
@@ -22,9 +22,9 @@ pub(super) fn call(
 ) {
     let operation = session.add_operation(kind, name);
     let message = session.strings.intern(message);
-    let api = &mut session.api;
-    let correlation = api.start.len() as u64 + 1;
-    api.push(CallRow {
+    let calls = &mut session.calls;
+    let correlation = calls.start.len() as u64 + 1;
+    calls.push(CallRow {
         operation,
         message,
         start: Nanoseconds(start),
@@ -34,14 +34,14 @@ pub(super) fn call(
         ancestor: CorrelationId(0),
         args: ArgsRef::default(),
     });
-    api.retval.set_last(u64::MAX);
+    calls.retval.set_last(u64::MAX);
 }
 
 pub(super) fn arguments(session: &mut Session, flags: u32, bytes: &[u8]) {
-    let api = &mut session.api;
-    let offset = api.arena.len() as u64;
-    api.arena.extend(bytes);
-    *api.args.last_mut().expect("a call") = ArgsRef {
+    let calls = &mut session.calls;
+    let offset = calls.arena.len() as u64;
+    calls.arena.extend(bytes);
+    *calls.args.last_mut().expect("a call") = ArgsRef {
         offset,
         len: bytes.len() as u32,
         flags,
@@ -180,7 +180,7 @@ pub(super) fn odd_session() -> Session {
         texts.extend((text.len() as u32).to_le_bytes());
         texts.extend(text.as_bytes());
     }
-    arguments(&mut session, api_flag::ARGUMENT_TEXTS, &texts);
+    arguments(&mut session, call_flag::ARGUMENT_TEXTS, &texts);
     call(
         &mut session,
         Kind::HipRuntime,
@@ -188,7 +188,11 @@ pub(super) fn odd_session() -> Session {
         "",
         (1_000_400, 1_000_400),
     );
-    arguments(&mut session, api_flag::ARGUMENTS, &0x1000_u64.to_le_bytes());
+    arguments(
+        &mut session,
+        call_flag::ARGUMENTS,
+        &0x1000_u64.to_le_bytes(),
+    );
     let message = session.strings.intern(ODD);
     session.regions.push(Region {
         message,

@@ -251,22 +251,22 @@ fn calls(connection: &Connection, session: &mut Session) {
         let kind = Kind::from_name(&text(row, "category")).expect("a kind");
         let operation = session.add_operation(kind, &text(row, "name"));
         let message = session.strings.intern(message);
-        let api = &mut session.api;
-        let offset = api.arena.len();
+        let calls = &mut session.calls;
+        let offset = calls.arena.len();
         for part in arguments
             .remove(&int(row, "event_id"))
             .into_iter()
             .flatten()
             .flatten()
         {
-            api.arena.extend((part.len() as u32).to_le_bytes());
-            api.arena.extend(part.as_bytes());
+            calls.arena.extend((part.len() as u32).to_le_bytes());
+            calls.arena.extend(part.as_bytes());
         }
-        api.push(CallRow {
+        calls.push(CallRow {
             args: ArgsRef {
                 offset: offset as u64,
-                len: (api.arena.len() - offset) as u32,
-                flags: rpd_core::spool::format::api_flag::ARGUMENT_TEXTS,
+                len: (calls.arena.len() - offset) as u32,
+                flags: rpd_core::spool::format::call_flag::ARGUMENT_TEXTS,
             },
             operation,
             message,

@@ -20,9 +20,9 @@ fn loading_fails_without_a_process_and_reports_unknown_records() {
     put!(one, API, 7, TimedText { time: 1 }, &[]);
     put!(meta, NOTE, 0, TimedText { text_len: 2 }, b"hm");
     let session = open(&directory);
-    assert_eq!(session.api.len(), 1);
+    assert_eq!(session.calls.len(), 1);
     assert_eq!(
-        session.operation_name(session.api.operation[0]),
+        session.operation_name(session.calls.operation[0]),
         "HIP_RUNTIME_API_1000"
     );
     assert_eq!(session.call(0).number, Some(1000));
@@ -53,7 +53,7 @@ fn loading_treats_each_record_kind_by_its_role_in_the_table() {
         // Zeros after the fixed part are empty texts: as many as a counter has in front of its dimensions.
         let mut record = blank(*kind, kind.fixed_len() + 16);
         if *kind == RecordKind::Call {
-            let end = std::mem::offset_of!(format::ApiCall, end);
+            let end = std::mem::offset_of!(format::CallRecord, end);
             record[end] = 1;
         }
         if *kind == RecordKind::PcSampling {
@@ -99,7 +99,7 @@ fn loading_counts_records_of_unknown_kinds() {
     }
     call(&mut one, 7, 1, 3, 4, 2);
     let session = open(&directory);
-    assert_eq!(session.api.len(), 2);
+    assert_eq!(session.calls.len(), 2);
     assert_eq!(
         session.ledger.damage,
         ["2 records of unknown kinds are left out (tag 999): use the rpd that recorded them"]
@@ -111,12 +111,12 @@ fn loading_counts_calls_whose_texts_were_cut() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, _meta) = spool(run.path());
     let mut one = thread(&directory, 1);
-    for (end, flags) in [(1, api_flag::TRUNCATED), (2, 0), (3, api_flag::TRUNCATED)] {
+    for (end, flags) in [(1, call_flag::TRUNCATED), (2, 0), (3, call_flag::TRUNCATED)] {
         put!(
             one,
             API,
             7,
-            ApiCall {
+            CallRecord {
                 operation: 1,
                 end: end,
                 flags: flags
@@ -145,9 +145,9 @@ fn loading_a_damaged_spool_never_panics() {
         one,
         API,
         8,
-        ApiCall {
+        CallRecord {
             operation: 1,
-            flags: api_flag::MESSAGE,
+            flags: call_flag::MESSAGE,
             start: 1,
             end: 2
         },
@@ -159,7 +159,7 @@ fn loading_a_damaged_spool_never_panics() {
         8,
         RangeBegin {
             operation: 2,
-            flags: api_flag::MESSAGE,
+            flags: call_flag::MESSAGE,
             start: 5
         },
         &message
@@ -244,9 +244,9 @@ fn loading_gives_columns_the_same_length_when_the_process_is_described_late() {
         }
         let options = LoadOptions { args: true, rows };
         let session = Session::open(directory.path(), options).expect("a session");
-        assert_eq!((session.api.len(), session.allocations.len()), (2, 5));
-        assert_eq!(session.api.stack.len(), 2);
-        assert_eq!(session.api.retval.len(), 2);
+        assert_eq!((session.calls.len(), session.allocations.len()), (2, 5));
+        assert_eq!(session.calls.stack.len(), 2);
+        assert_eq!(session.calls.retval.len(), 2);
         assert_eq!(session.allocations.stack.len(), 5);
     }
 }

@@ -36,12 +36,12 @@ fn interleaved(run: &Path) -> Arc<SpoolDirectory> {
                     writer,
                     API,
                     7,
-                    ApiCall {
+                    CallRecord {
                         operation: 3,
                         start: start,
                         end: start + 5,
                         correlation: correlation + 1_000_000,
-                        flags: format::api_flag::ARGUMENTS,
+                        flags: format::call_flag::ARGUMENTS,
                         retval: index
                     },
                     &correlation.to_ne_bytes()
@@ -93,7 +93,7 @@ fn loading_yields_the_same_tables_in_files_as_in_memory() {
             format!("{starts:?} {ends:?}")
         });
         rows.chain([
-            format!("{:?}", session.api),
+            format!("{:?}", session.calls),
             format!("{:?}", session.dispatches),
             format!("{:?}", session.copies),
             format!("{:?}", session.process),
@@ -109,7 +109,7 @@ fn loading_yields_the_same_tables_in_files_as_in_memory() {
             },
         )
         .expect("a session");
-        assert!(session.api.start.is_mapped(), "{rows}");
+        assert!(session.calls.start.is_mapped(), "{rows}");
         assert_eq!(texts(&session), texts(&whole), "{rows}");
         assert_eq!(session.span(), whole.span());
         let window = crate::session::Window {

@@ -8,9 +8,9 @@ fn pushed(writer: &mut StreamWriter, correlation: u64, (start, end): (u64, u64),
         writer,
         API,
         8,
-        ApiCall {
+        CallRecord {
             operation: 1,
-            flags: api_flag::MESSAGE,
+            flags: call_flag::MESSAGE,
             start: start,
             end: end,
             correlation: correlation
@@ -26,7 +26,7 @@ fn started(writer: &mut StreamWriter, correlation: u64, start: u64, text: &str) 
         8,
         RangeBegin {
             operation: 2,
-            flags: api_flag::MESSAGE,
+            flags: call_flag::MESSAGE,
             start: start,
             correlation: correlation
         },
@@ -36,13 +36,13 @@ fn started(writer: &mut StreamWriter, correlation: u64, start: u64, text: &str) 
 
 /// Label, thread, start and end of every row.
 fn rows(session: &Session) -> Vec<(&str, u32, u64, u64)> {
-    let api = &session.api;
+    let calls = &session.calls;
     let row = |index: usize| {
-        let label = session.strings.get(session.api_label(index));
-        let times = (api.start[index].0, api.end[index].0);
-        (label, api.thread[index].0, times.0, times.1)
+        let label = session.strings.get(session.call_label(index));
+        let times = (calls.start[index].0, calls.end[index].0);
+        (label, calls.thread[index].0, times.0, times.1)
     };
-    api.indices().map(row).collect()
+    calls.indices().map(row).collect()
 }
 
 fn open_names(session: &Session) -> Vec<&str> {
@@ -130,9 +130,9 @@ fn ledger_names_an_open_range_without_message_by_its_function() {
         one,
         API,
         8,
-        ApiCall {
+        CallRecord {
             operation: 1,
-            flags: api_flag::MESSAGE | api_flag::NULL_MESSAGE,
+            flags: call_flag::MESSAGE | call_flag::NULL_MESSAGE,
             start: 200,
             correlation: 1
         },
@@ -152,7 +152,7 @@ fn the_ledger_lists_some_of_many_open_ranges_and_counts_all() {
         started(&mut one, correlation, 10 + correlation, "leak");
     }
     let session = open(&directory);
-    assert_eq!(session.api.len(), 1000);
+    assert_eq!(session.calls.len(), 1000);
     assert_eq!(session.ledger.open_ranges.count, 1000);
     assert_eq!(session.ledger.open_ranges.first.len(), 100);
 }

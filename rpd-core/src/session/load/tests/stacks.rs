@@ -88,13 +88,13 @@ fn with_stacks(run: &Path) -> Arc<SpoolDirectory> {
 
 fn call_with(writer: &mut StreamWriter, start: u64, stack: Option<(u32, u32)>) {
     let tail = stack.map(|(stack, flags)| format::StackRef { stack, flags });
-    let flags = tail.map_or(0, |_| api_flag::STACK);
+    let flags = tail.map_or(0, |_| call_flag::STACK);
     let tail = tail.map_or(Vec::new(), |tail| tail.as_bytes().to_vec());
     put!(
         writer,
         API,
         7,
-        ApiCall {
+        CallRecord {
             operation: 3,
             flags: flags,
             start: start,
@@ -144,7 +144,7 @@ fn loading_gives_calls_and_allocations_their_stacks() {
     let stacks = |column: &[crate::session::StackRef]| -> Vec<(u32, u32)> {
         column.iter().map(|own| (own.stack, own.flags)).collect()
     };
-    assert_eq!(stacks(&session.api.stack), [(2, 4), (0, 0), (2, 0)]);
+    assert_eq!(stacks(&session.calls.stack), [(2, 4), (0, 0), (2, 0)]);
     assert_eq!(stacks(&session.allocations.stack), [(1, 0), (0, 0)]);
     let found = &session.stacks;
     // The third node is of no record.
@@ -174,7 +174,7 @@ fn loading_reports_stacks_that_are_not_in_the_recording() {
     call_with(&mut one, 40, Some((0, format::stack_flag::LOST)));
     drop(one);
     let session = open(&directory);
-    let stacks: Vec<u32> = session.api.stack.iter().map(|own| own.stack).collect();
+    let stacks: Vec<u32> = session.calls.stack.iter().map(|own| own.stack).collect();
     assert_eq!(stacks, [1, 0, 0, 0]);
     assert_eq!(
         session.ledger.damage,
@@ -200,7 +200,7 @@ fn loading_keeps_stacks_with_their_calls_in_long_tables() {
     for rows in [None, Some(16)] {
         let options = LoadOptions { args: true, rows };
         let mut session = Session::open(directory.path(), options).expect("a session");
-        let stacks: Vec<u32> = session.api.stack.iter().map(|own| own.stack).collect();
+        let stacks: Vec<u32> = session.calls.stack.iter().map(|own| own.stack).collect();
         assert_eq!(stacks, [1, 2].repeat(50), "{rows:?}");
         // Without the other thread's calls their stack is gone as well.
         let window = crate::session::Window {
@@ -209,7 +209,7 @@ fn loading_keeps_stacks_with_their_calls_in_long_tables() {
             inside: true,
         };
         session.retain(&window).expect("room");
-        assert_eq!(session.api.len(), 1);
+        assert_eq!(session.calls.len(), 1);
         assert_eq!(session.stacks.nodes.len(), 1);
         assert!(session.stacks.code.is_empty());
     }
