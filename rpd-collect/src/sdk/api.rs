@@ -163,7 +163,7 @@ impl Tracer for ApiKind {
     const SERVICE: &'static Service = &SERVICE;
 
     #[inline]
-    fn take(&self, record: &Record, slot: &mut u64) {
+    fn record(&self, record: &Record, slot: &mut u64) {
         match record.phase {
             Phase::ENTER => {
                 *slot = 0;

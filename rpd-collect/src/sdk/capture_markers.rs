@@ -48,7 +48,7 @@ impl Control {
 impl Tracer for Control {
     const SERVICE: &'static Service = &SERVICE;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         let operation = Some(record.operation);
         if record.phase == Phase::ENTER && operation == self.pause {
             capture::marker(kind::PAUSE, 0, b"");
@@ -64,7 +64,7 @@ struct Ranges;
 impl Tracer for Ranges {
     const SERVICE: &'static Service = &SERVICE;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         let range = record.correlation_id.internal;
         match record.phase {
             Phase::ENTER => {

@@ -47,7 +47,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
 impl Tracer for Operations {
     const SERVICE: &'static Service = &SERVICE;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         let operation = Some(record.operation);
         let loading = record.phase == Phase::LOAD;
         if operation == self.load {

@@ -59,7 +59,7 @@ struct PausedDispatches;
 impl Tracer for PausedDispatches {
     const SERVICE: &'static Service = &SERVICE;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         if record.phase == Phase::ENTER {
             device_work::dispatch_paused();
         }
@@ -74,7 +74,7 @@ struct Dispatches {
 impl Tracer for Dispatches {
     const SERVICE: &'static Service = &SERVICE;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         if record.operation != self.complete {
             if record.phase == Phase::ENTER {
                 device_work::dispatch_submitted();

@@ -140,7 +140,7 @@ impl Ranges {
 impl Tracer for Ranges {
     const SERVICE: &'static Service = &RANGES;
 
-    fn take(&self, record: &Record, slot: &mut u64) {
+    fn record(&self, record: &Record, slot: &mut u64) {
         match record.phase {
             Phase::ENTER => {
                 *slot = 0;
@@ -185,7 +185,7 @@ impl Control {
 impl Tracer for Control {
     const SERVICE: &'static Service = &CONTROL;
 
-    fn take(&self, record: &Record, slot: &mut u64) {
+    fn record(&self, record: &Record, slot: &mut u64) {
         let operation = Some(record.operation);
         match record.phase {
             Phase::ENTER => {
@@ -232,7 +232,7 @@ impl Names {
 impl Tracer for Names {
     const SERVICE: &'static Service = &NAMES;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         let operation = Some(record.operation);
         let found = self
             .operations

@@ -68,7 +68,7 @@ struct Copies;
 impl Tracer for Copies {
     const SERVICE: &'static Service = &COPIES;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         match record.phase {
             // The times are the device's and not known yet.
             Phase::ENTER => device_work::copy_submitted(),
@@ -110,7 +110,7 @@ struct Allocations {
 impl Tracer for Allocations {
     const SERVICE: &'static Service = &ALLOCATIONS;
 
-    fn take(&self, record: &Record, slot: &mut u64) {
+    fn record(&self, record: &Record, slot: &mut u64) {
         let Some((start, end)) = own_times(record.phase, slot) else {
             return;
         };
@@ -148,7 +148,7 @@ struct ScratchMemory;
 impl Tracer for ScratchMemory {
     const SERVICE: &'static Service = &SCRATCH;
 
-    fn take(&self, record: &Record, slot: &mut u64) {
+    fn record(&self, record: &Record, slot: &mut u64) {
         // The payload has no times.
         let Some((start, end)) = own_times(record.phase, slot) else {
             return;

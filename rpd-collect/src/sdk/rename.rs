@@ -45,7 +45,7 @@ struct Renaming {
 impl Tracer for Renaming {
     const SERVICE: &'static Service = &SERVICE;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         let is_range = record.operation == self.range;
         let is_mark = Some(record.operation) == self.mark;
         if is_range && record.phase == Phase::ENTER || is_mark && record.phase == Phase::EXIT {

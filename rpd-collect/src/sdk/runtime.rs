@@ -31,7 +31,7 @@ struct Runtimes {
 impl Tracer for Runtimes {
     const SERVICE: &'static Service = &SERVICE;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         type Payload = rocprofiler_callback_tracing_runtime_initialization_data_t;
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe { payload::sized::<Payload>(record.payload) }.unwrap_or_default();

@@ -63,7 +63,7 @@ struct References {
 impl Tracer for References {
     const SERVICE: &'static Service = &SERVICE;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         if record.phase != Phase::ENTER {
             return;
         }

@@ -104,7 +104,7 @@ struct OwnStreams;
 impl Tracer for OwnStreams {
     const SERVICE: &'static Service = &STREAMS;
 
-    fn take(&self, record: &Record, slot: &mut u64) {
+    fn record(&self, record: &Record, slot: &mut u64) {
         match record.phase {
             Phase::ENTER => {
                 streams::enter_own();
@@ -142,7 +142,7 @@ struct Streams {
 impl Tracer for Streams {
     const SERVICE: &'static Service = &STREAMS;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         type Payload = rocprofiler_callback_tracing_hip_stream_data_t;
         let operation = Some(record.operation);
         let handle = || {

@@ -407,7 +407,7 @@ struct Kernels {
 impl Tracer for Kernels {
     const SERVICE: &'static Service = &KERNELS;
 
-    fn take(&self, record: &Record, _slot: &mut u64) {
+    fn record(&self, record: &Record, _slot: &mut u64) {
         let Some(traced) = TRACED.get() else { return };
         let TraceTrigger::Consecutive(window) = &traced.when else {
             return;

@@ -23,7 +23,7 @@ pub(super) trait Tracer: Sync + 'static {
 
     /// Takes a record, on the thread that makes or completes the call or work in it. `slot` is the same for all phases
     /// of one call; its content at the first is not defined.
-    fn take(&self, record: &Record, slot: &mut u64);
+    fn record(&self, record: &Record, slot: &mut u64);
 }
 
 unsafe extern "C" fn on_record<T: Tracer>(

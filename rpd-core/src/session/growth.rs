@@ -15,7 +15,7 @@ const CHECK_INTERVAL: usize = 1024;
 const ARENA: usize = 8 << 20;
 
 /// The parts of a session's tables that are in files. Code that fills the tables calls [`Growth::taken`] after each
-/// record, and at the end [`Growth::finish`] and [`Growth::put_in_order`].
+/// record, and at the end [`Growth::finish`] and [`Growth::sort`].
 #[derive(Debug)]
 pub struct Growth {
     storage: Storage,
@@ -116,7 +116,7 @@ impl Growth {
     ///
     /// # Errors
     /// When a file cannot be made, written or mapped.
-    pub fn put_in_order(self, session: &mut Session) -> io::Result<()> {
+    pub fn sort(self, session: &mut Session) -> io::Result<()> {
         for table in self.incomplete() {
             self.merge_table(session, *table)?;
         }
@@ -142,7 +142,7 @@ impl Growth {
         Ok(())
     }
 
-    /// Finishes one table and puts it in order, as [`Growth::finish`] and [`Growth::put_in_order`] do with all. No rows
+    /// Finishes one table and puts it in order, as [`Growth::finish`] and [`Growth::sort`] do with all. No rows
     /// may be added to it afterwards.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ mod tests {
         assert!(growth.parts[Table::Copies as usize].is_empty());
         assert!(!growth.parts[Table::Scratch as usize].is_empty());
         growth.finish(&mut session)?;
-        growth.put_in_order(&mut session)?;
+        growth.sort(&mut session)?;
         for starts in [&session.copies.start, &session.scratch.start] {
             assert_eq!(*starts, Vec::from_iter((1..=12).map(Nanoseconds)));
         }

@@ -11,7 +11,7 @@ use crate::ids::{Nanoseconds, OperationId, StringId};
 use crate::sorted::{MERGED, Run, make_heap, runs, take_first};
 
 /// Sorts every table of `session`.
-pub(super) fn put_in_order(session: &mut Session) {
+pub(super) fn sort(session: &mut Session) {
     for table in Table::ALL {
         sort_rows(session, *table);
     }

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::columns::span_of;
-use super::order::put_in_order;
+use super::order::sort;
 use super::{Batches, Session, Table};
 use crate::column::Column;
 use crate::ids::Nanoseconds;
@@ -32,8 +32,8 @@ impl Window {
 
 impl Session {
     /// Sorts every table into the order that writers rely on: start ascending, end descending, then name.
-    pub fn put_in_order(&mut self) {
-        put_in_order(self);
+    pub fn sort(&mut self) {
+        sort(self);
     }
 
     /// Start of the first and end of the last record of all tables; `None` when all are empty.
@@ -130,7 +130,7 @@ mod tests {
                     inside,
                 })
                 .expect("in memory");
-            session.put_in_order();
+            session.sort();
             let starts: Vec<u64> = session.calls.start.iter().map(|start| start.0).collect();
             starts
         };

@@ -101,7 +101,7 @@ fn escape_html(text: &str) -> String {
 struct Data<'f>(&'f mut TextFile);
 
 impl Data<'_> {
-    fn put(&mut self, json: &str) -> Result<(), WriteError> {
+    fn append(&mut self, json: &str) -> Result<(), WriteError> {
         for (number, piece) in json.split('<').enumerate() {
             if number > 0 {
                 self.0.buffer.extend_from_slice(b"\\u003c");
@@ -117,14 +117,14 @@ impl Data<'_> {
         key: &str,
         values: impl IntoIterator<Item = String>,
     ) -> Result<(), WriteError> {
-        self.put(&format!(",{}:[", quoted(key)))?;
+        self.append(&format!(",{}:[", quoted(key)))?;
         let mut separator = "";
         for value in values {
-            self.put(separator)?;
-            self.put(&value)?;
+            self.append(separator)?;
+            self.append(&value)?;
             separator = ",";
         }
-        self.put("]")
+        self.append("]")
     }
 }
 
@@ -154,18 +154,18 @@ fn write_data(
         .array("cards", cards(session, stats, timeline))
         .number("length", timeline.length())
         .text("detail", &timeline.detail());
-    out.put(&head.open())?;
+    out.append(&head.open())?;
     out.array("names", timeline.names().map(|name| quoted(&name)))?;
     out.array("tracks", timeline.tracks())?;
     let (frames, stacks) = timeline.stacks(options);
     out.array("frames", frames.iter().map(|frame| quoted(frame)))?;
-    out.put(",\"stacks\":")?;
-    out.put(&stacks)?;
+    out.append(",\"stacks\":")?;
+    out.append(&stacks)?;
     out.array("tables", tables::all(session, stats, options, timeline))?;
     out.array("code", code::all(session, options))?;
     out.array("traces", traces::all(session, options))?;
     out.array("units", samples::all(session, options))?;
-    out.put("}")
+    out.append("}")
 }
 
 /// The text as a JSON string, with quotes.

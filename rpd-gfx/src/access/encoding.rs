@@ -66,7 +66,7 @@ fn number_of<T: PartialEq>(list: &[T], value: &T) -> usize {
 }
 
 /// Appends a number in seven-bit groups, the lowest first.
-pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
+pub(super) fn encode(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -75,13 +75,13 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends a difference, small for small magnitudes of either sign.
-fn put_signed(bytes: &mut Vec<u8>, value: u64) {
+fn encode_signed(bytes: &mut Vec<u8>, value: u64) {
     let value = value.cast_signed();
-    put(bytes, ((value << 1) ^ (value >> 63)).cast_unsigned());
+    encode(bytes, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
 /// Removes a number from the front; `None` if it is cut off.
-pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+pub(super) fn decode(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;
@@ -94,18 +94,18 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn take_signed(bytes: &mut &[u8]) -> Option<u64> {
-    let value = take(bytes)?;
+fn decode_signed(bytes: &mut &[u8]) -> Option<u64> {
+    let value = decode(bytes)?;
     Some((value >> 1) ^ (value & 1).wrapping_neg())
 }
 
-fn take_mask(bytes: &mut &[u8]) -> Option<u64> {
+fn decode_mask(bytes: &mut &[u8]) -> Option<u64> {
     let (mask, rest) = bytes.split_first_chunk::<8>()?;
     *bytes = rest;
     Some(u64::from_le_bytes(*mask))
 }
 
-fn take_byte(bytes: &mut &[u8]) -> Option<u8> {
+fn decode_byte(bytes: &mut &[u8]) -> Option<u8> {
     let (&byte, rest) = bytes.split_first()?;
     *bytes = rest;
     Some(byte)
@@ -126,28 +126,28 @@ pub(super) fn encode(bytes: &mut Vec<u8>, state: &mut EncodingState, step: &crat
     }
     bytes.push(head);
     if head & NEW_GROUP != 0 {
-        put(bytes, step.group);
+        encode(bytes, step.group);
     }
     if head & NEW_WAVE != 0 {
-        put(bytes, wave);
+        encode(bytes, wave);
     }
     if head & NEW_EXEC != 0 {
         bytes.extend_from_slice(&step.exec.to_le_bytes());
     }
-    put_signed(bytes, step.offset.wrapping_sub(state.offset));
+    encode_signed(bytes, step.offset.wrapping_sub(state.offset));
     (state.group, state.wave) = (step.group, wave);
     (state.offset, state.exec) = (step.offset, step.exec);
     if count >= MORE {
-        put(bytes, (count - MORE) as u64);
+        encode(bytes, (count - MORE) as u64);
     }
     for transfer in step.transfers {
         encode_transfer(bytes, state, transfer);
     }
     if head & SCALAR != 0 {
-        put(bytes, step.scalar.len() as u64);
+        encode(bytes, step.scalar.len() as u64);
         for &(address, size) in step.scalar {
-            put_signed(bytes, address.wrapping_sub(state.last[SCALAR_SPACE]));
-            put(bytes, size);
+            encode_signed(bytes, address.wrapping_sub(state.last[SCALAR_SPACE]));
+            encode(bytes, size);
             state.last[SCALAR_SPACE] = address;
         }
     }
@@ -177,37 +177,37 @@ fn encode_transfer(bytes: &mut Vec<u8>, state: &mut EncodingState, transfer: &Tr
             | if other { OTHER_LANES } else { 0 }
             | shape << SHAPE_SHIFT,
     );
-    put(bytes, transfer.bytes.into());
+    encode(bytes, transfer.bytes.into());
     if other {
         bytes.extend_from_slice(&transfer.lanes.to_le_bytes());
     }
-    put_signed(bytes, first.wrapping_sub(state.last[space]));
+    encode_signed(bytes, first.wrapping_sub(state.last[space]));
     state.last[space] = first;
     match shape {
-        STRIDE => put_signed(bytes, stride),
-        LIST => steps.for_each(|step| put_signed(bytes, step)),
+        STRIDE => encode_signed(bytes, stride),
+        LIST => steps.for_each(|step| encode_signed(bytes, step)),
         _ => {}
     }
 }
 
 /// Removes a step from the front; `None` if it is damaged.
 pub(super) fn decode(bytes: &mut &[u8], state: &mut EncodingState, step: &mut Step) -> Option<()> {
-    let head = take_byte(bytes)?;
+    let head = decode_byte(bytes)?;
     if head & NEW_GROUP != 0 {
-        state.group = take(bytes)?;
+        state.group = decode(bytes)?;
     }
     if head & NEW_WAVE != 0 {
-        state.wave = take(bytes)?;
+        state.wave = decode(bytes)?;
     }
     if head & NEW_EXEC != 0 {
-        state.exec = take_mask(bytes)?;
+        state.exec = decode_mask(bytes)?;
     }
-    state.offset = state.offset.wrapping_add(take_signed(bytes)?);
+    state.offset = state.offset.wrapping_add(decode_signed(bytes)?);
     (step.group, step.wave) = (state.group, state.wave);
     (step.offset, step.exec) = (state.offset, state.exec);
     let mut count = u64::from(head >> TRANSFERS_SHIFT & 3);
     if count == MORE as u64 {
-        count = count.checked_add(take(bytes)?)?;
+        count = count.checked_add(decode(bytes)?)?;
     }
     if count > MOST {
         return None;
@@ -218,12 +218,12 @@ pub(super) fn decode(bytes: &mut &[u8], state: &mut EncodingState, step: &mut St
     }
     step.scalar.clear();
     if head & SCALAR != 0 {
-        let count = take(bytes)?;
+        let count = decode(bytes)?;
         if count > MOST {
             return None;
         }
         for _ in 0..count {
-            let address = state.last[SCALAR_SPACE].wrapping_add(take_signed(bytes)?);
+            let address = state.last[SCALAR_SPACE].wrapping_add(decode_signed(bytes)?);
             step.scalar.push((address, size(bytes)?));
             state.last[SCALAR_SPACE] = address;
         }
@@ -232,7 +232,7 @@ pub(super) fn decode(bytes: &mut &[u8], state: &mut EncodingState, step: &mut St
 }
 
 fn decode_transfer(bytes: &mut &[u8], state: &mut EncodingState) -> Option<Transfer> {
-    let head = take_byte(bytes)?;
+    let head = decode_byte(bytes)?;
     let space = usize::from(head & 3);
     let mut transfer = Transfer {
         space: *SPACES.get(space)?,
@@ -242,13 +242,13 @@ fn decode_transfer(bytes: &mut &[u8], state: &mut EncodingState) -> Option<Trans
         addresses: [0; 64],
     };
     if head & OTHER_LANES != 0 {
-        transfer.lanes = take_mask(bytes)?;
+        transfer.lanes = decode_mask(bytes)?;
     }
-    let first = state.last[space].wrapping_add(take_signed(bytes)?);
+    let first = state.last[space].wrapping_add(decode_signed(bytes)?);
     state.last[space] = first;
     let shape = head >> SHAPE_SHIFT;
     let stride = if shape == STRIDE {
-        take_signed(bytes)?
+        decode_signed(bytes)?
     } else {
         0
     };
@@ -256,7 +256,7 @@ fn decode_transfer(bytes: &mut &[u8], state: &mut EncodingState) -> Option<Trans
     for (nth, lane) in lanes(transfer.lanes).enumerate() {
         if nth > 0 {
             let step = if shape == LIST {
-                take_signed(bytes)?
+                decode_signed(bytes)?
             } else {
                 stride
             };
@@ -271,5 +271,5 @@ fn decode_transfer(bytes: &mut &[u8], state: &mut EncodingState) -> Option<Trans
 
 /// Removes the size of an access from the front; `None` if it is damaged.
 fn size(bytes: &mut &[u8]) -> Option<u64> {
-    take(bytes).filter(|size| (1..=LARGEST).contains(size))
+    decode(bytes).filter(|size| (1..=LARGEST).contains(size))
 }

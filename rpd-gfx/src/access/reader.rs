@@ -150,7 +150,7 @@ impl<R: Read> Reader<R> {
                 at: at + HEAD as u64,
             }),
             BlockKind::End => {
-                let ending = encoding::take(&mut rest).and_then(DispatchEnd::from_number);
+                let ending = encoding::decode(&mut rest).and_then(DispatchEnd::from_number);
                 let ending = ending.ok_or(damaged("the end of a dispatch"))?;
                 Item::End { dispatch, ending }
             }
@@ -194,19 +194,19 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 
 fn describe(number: u32, rest: &mut &[u8]) -> Option<Dispatch> {
     let mut text = || {
-        let length = usize::try_from(encoding::take(rest)?).ok()?;
+        let length = usize::try_from(encoding::decode(rest)?).ok()?;
         let (text, behind) = rest.split_at_checked(length)?;
         *rest = behind;
         Some(String::from_utf8_lossy(text).into_owned())
     };
     let (kernel, object, device) = (text()?, text()?, text()?);
-    let nth = encoding::take(rest)?;
-    let first = encoding::take(rest)?;
+    let nth = encoding::decode(rest)?;
+    let first = encoding::decode(rest)?;
     let mut sizes = [0; 6];
     for size in &mut sizes {
-        *size = u32::try_from(encoding::take(rest)?).ok()?;
+        *size = u32::try_from(encoding::decode(rest)?).ok()?;
     }
-    let level = u32::try_from(encoding::take(rest)?).ok()?;
+    let level = u32::try_from(encoding::decode(rest)?).ok()?;
     Some(Dispatch {
         number,
         kernel,

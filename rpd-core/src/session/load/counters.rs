@@ -28,7 +28,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn take_counter(&mut self, record: &Record<'_>) -> Option<()> {
+    pub(super) fn load_counter(&mut self, record: &Record<'_>) -> Option<()> {
         let (fixed, tail) = record.parse::<format::Counter>()?;
         let mut parts = ByteStrings(tail).map(Option::unwrap_or_default);
         let mut text = || Some(String::from_utf8_lossy(parts.next()?).into_owned());
@@ -61,7 +61,7 @@ impl Counters {
         Some(())
     }
 
-    pub(super) fn take_instance(&mut self, record: &Record<'_>) -> Option<()> {
+    pub(super) fn load_instance(&mut self, record: &Record<'_>) -> Option<()> {
         let (fixed, tail) = record.parse::<format::CounterInstance>()?;
         let pairs = tail.get(..(fixed.count as usize).checked_mul(16)?)?;
         let positions = pairs
@@ -75,7 +75,7 @@ impl Counters {
         Some(())
     }
 
-    pub(super) fn take_counted(
+    pub(super) fn load_counted(
         &mut self,
         record: &Record<'_>,
         session: &mut Session,
@@ -107,7 +107,7 @@ impl Counters {
         Ok(())
     }
 
-    pub(super) fn take_selected(&mut self, record: &Record<'_>) -> Option<()> {
+    pub(super) fn load_selected(&mut self, record: &Record<'_>) -> Option<()> {
         let (fixed, _) = record.parse::<format::Selected>()?;
         self.selected.push(fixed.dispatch);
         Some(())

@@ -59,7 +59,7 @@ pub(super) struct Meta {
 }
 
 impl Meta {
-    pub(super) fn take_process(
+    pub(super) fn load_process(
         &mut self,
         record: &Record<'_>,
         session: &mut Session,
@@ -73,7 +73,7 @@ impl Meta {
         Some(())
     }
 
-    pub(super) fn take_kind_name(&mut self, record: &Record<'_>) -> Option<()> {
+    pub(super) fn load_kind_name(&mut self, record: &Record<'_>) -> Option<()> {
         let (_, kind, text) = self.name(record)?;
         if let Some(kind) = kind {
             kind.name = text;
@@ -81,7 +81,7 @@ impl Meta {
         Some(())
     }
 
-    pub(super) fn take_operation_name(&mut self, record: &Record<'_>) -> Option<()> {
+    pub(super) fn load_operation_name(&mut self, record: &Record<'_>) -> Option<()> {
         let (first, kind, text) = self.name(record)?;
         if let Some(kind) = kind {
             let names = text.split('\0').map(str::to_owned);
@@ -102,7 +102,7 @@ impl Meta {
         Some((fixed.operation, kind, text.into_owned()))
     }
 
-    pub(super) fn take_region(&mut self, record: &Record<'_>, session: &mut Session) -> Option<()> {
+    pub(super) fn load_region(&mut self, record: &Record<'_>, session: &mut Session) -> Option<()> {
         let (fixed, message) = record.parse_text::<format::Region>(|region| region.text_len)?;
         let region = Region {
             message: session.strings.intern(&message),
@@ -112,7 +112,7 @@ impl Meta {
         Some(())
     }
 
-    pub(super) fn take_end(&mut self, record: &Record<'_>, session: &mut Session) -> Option<()> {
+    pub(super) fn load_end(&mut self, record: &Record<'_>, session: &mut Session) -> Option<()> {
         let (fixed, _) = record.parse::<format::TimedText>()?;
         self.end_time = self.end_time.max(fixed.time);
         session.ledger.ended = true;
@@ -250,7 +250,7 @@ impl Meta {
     }
 }
 
-pub(super) fn take_agent(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_agent(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, tail) = record.parse::<format::AgentRecord>()?;
     session
         .agents
@@ -258,7 +258,7 @@ pub(super) fn take_agent(record: &Record<'_>, session: &mut Session) -> Option<(
     Some(())
 }
 
-pub(super) fn take_code_object(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_code_object(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, uri) = record.parse_text::<format::CodeObject>(|code| code.uri_len)?;
     // Code objects that were unloaded are kept, because dispatches refer to their kernels.
     if record.header.aux != LOADED {
@@ -279,7 +279,7 @@ pub(super) fn take_code_object(record: &Record<'_>, session: &mut Session) -> Op
     Some(())
 }
 
-pub(super) fn take_kernel_symbol(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_kernel_symbol(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, name) = record.parse_text::<format::KernelSymbol>(|symbol| symbol.name_len)?;
     session.kernel_symbols.push(KernelSymbol {
         id: KernelId(fixed.id),
@@ -300,7 +300,7 @@ pub(super) fn take_kernel_symbol(record: &Record<'_>, session: &mut Session) -> 
     Some(())
 }
 
-pub(super) fn take_host_function(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_host_function(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, name) = record.parse_text::<format::HostFunction>(|function| function.name_len)?;
     session.host_functions.push(HostFunction {
         id: fixed.id,
@@ -314,7 +314,7 @@ pub(super) fn take_host_function(record: &Record<'_>, session: &mut Session) -> 
     Some(())
 }
 
-pub(super) fn take_resource_name(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_resource_name(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, name) = record.parse_text::<format::NamedResource>(|resource| resource.name_len)?;
     let kind = match record.header.aux {
         1 => ResourceKind::Thread,
@@ -332,13 +332,13 @@ pub(super) fn take_resource_name(record: &Record<'_>, session: &mut Session) -> 
 }
 
 /// A runtime handed its tables over, so the process used a GPU.
-pub(super) fn take_runtime(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_runtime(record: &Record<'_>, session: &mut Session) -> Option<()> {
     record.parse::<format::RuntimeInit>()?;
     session.ledger.runtime_seen = true;
     Some(())
 }
 
-pub(super) fn take_note(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_note(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (moment, text) = record.parse_text::<format::TimedText>(|moment| moment.text_len)?;
     // A place for a note that no one wrote.
     if text.is_empty() {
@@ -355,7 +355,7 @@ pub(super) fn take_note(record: &Record<'_>, session: &mut Session) -> Option<()
     Some(())
 }
 
-pub(super) fn take_totals(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_totals(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (totals, _) = record.parse::<format::Totals>()?;
     let ledger = &mut session.ledger;
     let left = |begun: u64, ended: u64| begun.saturating_sub(ended);

@@ -170,57 +170,57 @@ impl Session {
                 };
                 let taken = match kind {
                     RecordKind::Call => {
-                        let stored = rows.take_call(&record, stream.tid, &mut meta, &mut session);
+                        let stored = rows.load_call(&record, stream.tid, &mut meta, &mut session);
                         stored.transpose().map_err(failed)?
                     }
                     RecordKind::RangeBegin => {
-                        let stored = rows.take_range(&record, stream.tid, &mut meta, &mut session);
+                        let stored = rows.load_range(&record, stream.tid, &mut meta, &mut session);
                         stored.transpose().map_err(failed)?
                     }
                     RecordKind::RangeEnd => {
-                        rows.ranges.take_end(&record).transpose().map_err(failed)?
+                        rows.ranges.load_end(&record).transpose().map_err(failed)?
                     }
-                    RecordKind::Dispatch => records::take_dispatch(&record, &mut session),
-                    RecordKind::Copy => records::take_copy(&record, &mut meta, &mut session),
+                    RecordKind::Dispatch => records::load_dispatch(&record, &mut session),
+                    RecordKind::Copy => records::load_copy(&record, &mut meta, &mut session),
                     RecordKind::Allocation => {
-                        records::take_allocation(&record, &mut meta, &mut session)
+                        records::load_allocation(&record, &mut meta, &mut session)
                     }
-                    RecordKind::Scratch => records::take_scratch(&record, &mut meta, &mut session),
-                    RecordKind::DeviceTotal => totals.take(&record),
-                    RecordKind::Counted => rows.counters.take_counted(&record, &mut session),
-                    RecordKind::Selected => rows.counters.take_selected(&record),
-                    RecordKind::Counter => rows.counters.take_counter(&record),
-                    RecordKind::CounterInstance => rows.counters.take_instance(&record),
-                    RecordKind::Process => meta.take_process(&record, &mut session),
-                    RecordKind::KindName => meta.take_kind_name(&record),
-                    RecordKind::OperationName => meta.take_operation_name(&record),
-                    RecordKind::Agent => meta::take_agent(&record, &mut session),
-                    RecordKind::CodeObject => meta::take_code_object(&record, &mut session),
-                    RecordKind::KernelSymbol => meta::take_kernel_symbol(&record, &mut session),
-                    RecordKind::HostFunction => meta::take_host_function(&record, &mut session),
-                    RecordKind::ResourceName => meta::take_resource_name(&record, &mut session),
-                    RecordKind::StackModule => stacks::take_module(&record, &mut session),
-                    RecordKind::StackCode => stacks::take_code(&record, &mut session),
-                    RecordKind::StackLocation => stacks::take_location(&record, &mut session),
-                    RecordKind::StackNode => stacks::take_node(&record, &mut session),
-                    RecordKind::StackObject => stacks::take_object(&record, &mut session),
-                    RecordKind::StackSource => stacks::take_source(&record, &mut session),
-                    RecordKind::Region => meta.take_region(&record, &mut session),
-                    RecordKind::RuntimeInit => meta::take_runtime(&record, &mut session),
-                    RecordKind::End => meta.take_end(&record, &mut session),
-                    RecordKind::Note => meta::take_note(&record, &mut session),
-                    RecordKind::Totals => meta::take_totals(&record, &mut session),
-                    RecordKind::PcSample => samples::take_sample(&record, &mut session),
-                    RecordKind::PcSampling => samples::take_sampling(&record, &mut session),
-                    RecordKind::ThreadTracing => traces::take_tracing(&record, &mut session),
-                    RecordKind::TracedDispatch => traces::take_chosen(&record, &mut session),
+                    RecordKind::Scratch => records::load_scratch(&record, &mut meta, &mut session),
+                    RecordKind::DeviceTotal => totals.load(&record),
+                    RecordKind::Counted => rows.counters.load_counted(&record, &mut session),
+                    RecordKind::Selected => rows.counters.load_selected(&record),
+                    RecordKind::Counter => rows.counters.load_counter(&record),
+                    RecordKind::CounterInstance => rows.counters.load_instance(&record),
+                    RecordKind::Process => meta.load_process(&record, &mut session),
+                    RecordKind::KindName => meta.load_kind_name(&record),
+                    RecordKind::OperationName => meta.load_operation_name(&record),
+                    RecordKind::Agent => meta::load_agent(&record, &mut session),
+                    RecordKind::CodeObject => meta::load_code_object(&record, &mut session),
+                    RecordKind::KernelSymbol => meta::load_kernel_symbol(&record, &mut session),
+                    RecordKind::HostFunction => meta::load_host_function(&record, &mut session),
+                    RecordKind::ResourceName => meta::load_resource_name(&record, &mut session),
+                    RecordKind::StackModule => stacks::load_module(&record, &mut session),
+                    RecordKind::StackCode => stacks::load_code(&record, &mut session),
+                    RecordKind::StackLocation => stacks::load_location(&record, &mut session),
+                    RecordKind::StackNode => stacks::load_node(&record, &mut session),
+                    RecordKind::StackObject => stacks::load_object(&record, &mut session),
+                    RecordKind::StackSource => stacks::load_source(&record, &mut session),
+                    RecordKind::Region => meta.load_region(&record, &mut session),
+                    RecordKind::RuntimeInit => meta::load_runtime(&record, &mut session),
+                    RecordKind::End => meta.load_end(&record, &mut session),
+                    RecordKind::Note => meta::load_note(&record, &mut session),
+                    RecordKind::Totals => meta::load_totals(&record, &mut session),
+                    RecordKind::PcSample => samples::load_sample(&record, &mut session),
+                    RecordKind::PcSampling => samples::load_sampling(&record, &mut session),
+                    RecordKind::ThreadTracing => traces::load_tracing(&record, &mut session),
+                    RecordKind::TracedDispatch => traces::load_chosen(&record, &mut session),
                     RecordKind::TracePart => match streams.take(&record, tables.storage()) {
                         Some(stored) => Some(stored.map_err(failed)?),
                         None => None,
                     },
-                    RecordKind::CodeContent => contents.take_content(&record),
+                    RecordKind::CodeContent => contents.load_content(&record),
                     RecordKind::CodeBytes => {
-                        let stored = contents.take_bytes(&record, &mut session, &storage);
+                        let stored = contents.load_bytes(&record, &mut session, &storage);
                         stored.transpose().map_err(failed)?
                     }
                     // `rpd-capture` reads these when it makes the capture.
@@ -277,7 +277,7 @@ impl Session {
         meta.finish(&mut session, &storage).map_err(failed)?;
         stacks::finish(&mut session, &storage).map_err(failed)?;
         // Sorting is last: names and labels, by which equal times are ordered, are known only now.
-        tables.put_in_order(&mut session).map_err(failed)?;
+        tables.sort(&mut session).map_err(failed)?;
         let ends = Table::ALL
             .iter()
             .filter_map(|table| Some(span_of(session.columns(*table))?.1));

@@ -82,7 +82,7 @@ impl Ranges {
 
     /// Takes a record that stops a range; `None` when the record is too short. The inner error is that of the file,
     /// as in [`Ranges::start`].
-    pub(super) fn take_end(&mut self, record: &Record<'_>) -> Option<io::Result<()>> {
+    pub(super) fn load_end(&mut self, record: &Record<'_>) -> Option<io::Result<()>> {
         let (range, _) = record.parse::<format::RangeEnd>()?;
         Some(self.stopped.push(StoppedRange {
             correlation: range.correlation,

@@ -46,7 +46,7 @@ impl Rows {
 
     /// Takes a call or marker; `None` when the record is too short. The inner error is that of [`Ranges::start`].
     #[inline]
-    pub(super) fn take_call(
+    pub(super) fn load_call(
         &mut self,
         record: &Record<'_>,
         thread: u32,
@@ -125,7 +125,7 @@ impl Rows {
 
     /// Takes the start of a process range; `None` when the record is too short. The inner error is that of
     /// [`Ranges::start`].
-    pub(super) fn take_range(
+    pub(super) fn load_range(
         &mut self,
         record: &Record<'_>,
         thread: u32,
@@ -238,7 +238,7 @@ fn thread_id(id: u64) -> ThreadId {
     ThreadId(u32::try_from(id).unwrap_or(0))
 }
 
-pub(super) fn take_dispatch(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_dispatch(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (dispatch, _) = record.parse::<format::Dispatch>()?;
     push_dispatch(&mut session.dispatches, &dispatch);
     Some(())
@@ -264,7 +264,7 @@ pub(super) fn push_dispatch(table: &mut DispatchTable, dispatch: &format::Dispat
     });
 }
 
-pub(super) fn take_copy(record: &Record<'_>, meta: &mut Meta, session: &mut Session) -> Option<()> {
+pub(super) fn load_copy(record: &Record<'_>, meta: &mut Meta, session: &mut Session) -> Option<()> {
     let (copy, _) = record.parse::<format::Copy>()?;
     let operation = meta.operation(Kind::MemoryCopy, copy.operation, session);
     let table = &mut session.copies;
@@ -285,7 +285,7 @@ pub(super) fn take_copy(record: &Record<'_>, meta: &mut Meta, session: &mut Sess
     Some(())
 }
 
-pub(super) fn take_allocation(
+pub(super) fn load_allocation(
     record: &Record<'_>,
     meta: &mut Meta,
     session: &mut Session,
@@ -312,7 +312,7 @@ pub(super) fn take_allocation(
     Some(())
 }
 
-pub(super) fn take_scratch(
+pub(super) fn load_scratch(
     record: &Record<'_>,
     meta: &mut Meta,
     session: &mut Session,

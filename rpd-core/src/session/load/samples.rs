@@ -30,7 +30,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    pub(super) fn take_bytes(
+    pub(super) fn load_bytes(
         &mut self,
         record: &Record<'_>,
         session: &mut Session,
@@ -93,7 +93,7 @@ impl Contents {
         Ok(())
     }
 
-    pub(super) fn take_content(&mut self, record: &Record<'_>) -> Option<()> {
+    pub(super) fn load_content(&mut self, record: &Record<'_>) -> Option<()> {
         let (fixed, _) = record.parse::<format::CodeContent>()?;
         self.of_objects
             .push((CodeObjectId(fixed.code_object), fixed.content));
@@ -120,7 +120,7 @@ impl Contents {
     }
 }
 
-pub(super) fn take_sampling(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_sampling(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, _) = record.parse::<format::PcSampling>()?;
     let method = SamplingMethod::ALL
         .into_iter()
@@ -138,7 +138,7 @@ pub(super) fn take_sampling(record: &Record<'_>, session: &mut Session) -> Optio
 }
 
 #[inline]
-pub(super) fn take_sample(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_sample(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, _) = record.parse::<format::PcSample>()?;
     let samples = &mut session.samples;
     samples.push(SampleRow {

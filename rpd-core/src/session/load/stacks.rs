@@ -32,7 +32,7 @@ fn name(bytes: &[u8]) -> String {
     text
 }
 
-pub(super) fn take_module(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_module(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, mut tail) = record.parse::<format::StackModule>()?;
     let path = part(&mut tail, fixed.path_len)?;
     let build_id = part(&mut tail, fixed.build_id_len)?;
@@ -50,7 +50,7 @@ pub(super) fn take_module(record: &Record<'_>, session: &mut Session) -> Option<
     Some(())
 }
 
-pub(super) fn take_code(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_code(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, mut tail) = record.parse::<format::StackCode>()?;
     let mut text = |len: u32| Some(session.strings.intern(&name(part(&mut tail, len)?)));
     let file = text(fixed.file_len)?;
@@ -69,7 +69,7 @@ pub(super) fn take_code(record: &Record<'_>, session: &mut Session) -> Option<()
     Some(())
 }
 
-pub(super) fn take_object(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_object(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, mut tail) = record.parse::<format::StackObject>()?;
     let mut bytes = |len| Some(part(&mut tail, len)?.to_vec());
     session.stacks.objects.push(JitObject {
@@ -82,7 +82,7 @@ pub(super) fn take_object(record: &Record<'_>, session: &mut Session) -> Option<
     Some(())
 }
 
-pub(super) fn take_location(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_location(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, _) = record.parse::<format::StackLocation>()?;
     // Locations of a kind that only a newer collector writes are left out. Nodes that refer to them are defects.
     if let Some(kind) = LocationKind::from_number(record.header.aux) {
@@ -96,7 +96,7 @@ pub(super) fn take_location(record: &Record<'_>, session: &mut Session) -> Optio
     Some(())
 }
 
-pub(super) fn take_node(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_node(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, _) = record.parse::<format::StackNode>()?;
     session.stacks.nodes.push(StackNode {
         id: fixed.id,
@@ -107,7 +107,7 @@ pub(super) fn take_node(record: &Record<'_>, session: &mut Session) -> Option<()
     Some(())
 }
 
-pub(super) fn take_source(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_source(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, mut tail) = record.parse::<format::StackSource>()?;
     let file = session
         .strings

@@ -12,7 +12,7 @@ use crate::spool::reader::Record;
 pub(super) struct Totals(Vec<(u16, format::DeviceTotal)>);
 
 impl Totals {
-    pub(super) fn take(&mut self, record: &Record<'_>) -> Option<()> {
+    pub(super) fn load(&mut self, record: &Record<'_>) -> Option<()> {
         let (total, _) = record.parse::<format::DeviceTotal>()?;
         // The collector writes the record before it adds the first dispatch or copy.
         if total.count > 0 {

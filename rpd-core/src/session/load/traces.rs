@@ -34,7 +34,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    pub(super) fn take(
+    pub(super) fn load(
         &mut self,
         record: &Record<'_>,
         storage: &Storage,
@@ -111,7 +111,7 @@ impl Streams {
     }
 }
 
-pub(super) fn take_tracing(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_tracing(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, tail) = record.parse::<format::ThreadTracing>()?;
     let names = String::from_utf8_lossy(tail.get(..fixed.len as usize)?);
     session.thread_traces.tracing.push(Tracing {
@@ -123,7 +123,7 @@ pub(super) fn take_tracing(record: &Record<'_>, session: &mut Session) -> Option
     Some(())
 }
 
-pub(super) fn take_chosen(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn load_chosen(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, _) = record.parse::<format::TracedDispatch>()?;
     session.thread_traces.chosen.push(ChosenDispatch {
         agent: AgentHandle(fixed.agent),

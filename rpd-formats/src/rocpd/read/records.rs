@@ -61,7 +61,7 @@ pub(super) fn read(
     device_totals::read(source, info)?;
     drop((events, stack_of));
     source.stored(growth.finish(&mut info.session))?;
-    source.stored(growth.put_in_order(&mut info.session))
+    source.stored(growth.sort(&mut info.session))
 }
 
 /// Calls as one thread reads them.
