@@ -14,7 +14,7 @@ use std::{
 use toml::{Table, Value};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Cargo runs build scripts in the folder of their package.
+    // Cargo runs build scripts in the directory of their package.
     let data = PathBuf::from("data");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=data");

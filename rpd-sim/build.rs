@@ -1,6 +1,6 @@
 //! Turns the tables of API facts into dispatch tables, exported symbols and tracing wrappers.
 //!
-//! Inputs: the tables of `rpd-data` (which call has which slot, its arguments and what it returns) and the sources below some folders
+//! Inputs: the tables of `rpd-data` (which call has which slot, its arguments and what it returns) and the sources below some directories
 //! of `src`, which are searched for implementations by name. What has none becomes a
 //! function that says so and returns the runtime's "not supported".
 
@@ -15,7 +15,7 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 /// Tables of libraries that are not simulated.
 const ABSENT: [&str; 2] = ["ROCDECODE_API", "ROCJPEG_API"];
-/// Folders of `src` with implementations of calls.
+/// Directories of `src` with implementations of calls.
 const IMPLEMENTED_IN: [&str; 4] = ["hip", "hsa", "rccl", "roctx"];
 
 fn main() -> Result<(), Box<dyn Error>> {

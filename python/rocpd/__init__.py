@@ -20,7 +20,7 @@ def _program():
         return os.path.normpath(beside)
     found = shutil.which("rpd")
     if found is None:
-        raise SystemExit("rocpd: there is no rpd on PATH: add its folder, or set RPD_BIN to its path")
+        raise SystemExit("rocpd: there is no rpd on PATH: add its directory, or set RPD_BIN to its path")
     return found
 
 

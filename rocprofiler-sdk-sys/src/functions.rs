@@ -216,23 +216,23 @@ functions! {
         ) -> rocprofiler_status_t;
     }
     optional {
-        /// Records what kernels access from now on into a folder, which is made: `level` 1 is instructions that access
+        /// Records what kernels access from now on into a directory, which is made: `level` 1 is instructions that access
         /// memory, 2 all; `kernels` has `NAME` or `NAME#N` in each line, all kernels if it is empty; the recording ends
         /// after `limit` bytes. Only rpd's simulated GPU has it.
         ///
-        /// Errors: `INVALID_ARGUMENT`, `CONFIGURATION_LOCKED` when it records already, `ERROR` when the folder cannot be
+        /// Errors: `INVALID_ARGUMENT`, `CONFIGURATION_LOCKED` when it records already, `ERROR` when the directory cannot be
         /// made.
         fn rpd_trace_accesses as rpd_trace_accesses_fn(
-            folder: *const c_char,
+            directory: *const c_char,
             level: u32,
             kernels: *const c_char,
             limit: u64,
         ) -> rocprofiler_status_t;
-        /// Watches kernels from now on and writes the errors that are found into a folder, which exists. Only rpd's simulated
+        /// Watches kernels from now on and writes the errors that are found into a directory, which exists. Only rpd's simulated
         /// GPU has it.
         ///
         /// Errors: `INVALID_ARGUMENT`, `CONFIGURATION_LOCKED` when kernels are watched already.
-        fn rpd_check_kernels as rpd_check_kernels_fn(folder: *const c_char) -> rocprofiler_status_t;
+        fn rpd_check_kernels as rpd_check_kernels_fn(directory: *const c_char) -> rocprofiler_status_t;
         /// Run-time library version in one struct.
         fn rocprofiler_get_version_triplet as rocprofiler_get_version_triplet_fn(
             info: *mut rocprofiler_version_triplet_t,
@@ -557,7 +557,7 @@ functions! {
             shader_callback: rocprofiler_thread_trace_shader_data_callback_t,
             callback_userdata: rocprofiler_user_data_t,
         ) -> rocprofiler_status_t;
-        /// Opens the external decoder library from a folder.
+        /// Opens the external decoder library from a directory.
         ///
         /// Errors: `NOT_AVAILABLE` library missing, `INCOMPATIBLE_ABI` symbol missing.
         fn rocprofiler_thread_trace_decoder_create as rocprofiler_thread_trace_decoder_create_fn(

@@ -43,5 +43,5 @@ pub use record::{
 };
 pub use stalls::{StallReason, Stalls};
 pub use stitch::{Code, NoCode};
-pub use ui::{Folder, Source};
+pub use ui::{Directory, Source};
 pub use waits::waits;

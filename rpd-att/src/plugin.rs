@@ -30,11 +30,11 @@ type Version = unsafe extern "C" fn() -> *const c_char;
 /// Reason for which a library cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
-    /// No folder has the library.
-    #[error("no file whose name contains librocprof-trace-decoder.so in {}", folders.join(", "))]
+    /// No directory has the library.
+    #[error("no file whose name contains librocprof-trace-decoder.so in {}", directories.join(", "))]
     NotFound {
-        /// Folders that were searched.
-        folders: Vec<String>,
+        /// Directories that were searched.
+        directories: Vec<String>,
     },
     /// The library cannot be loaded.
     #[error("cannot load {path}: {reason}")]
@@ -75,20 +75,20 @@ pub struct Library {
     _loaded: Loaded,
 }
 
-/// The first decoder library in `folders` and the directories below them. A folder may be the file itself.
+/// The first decoder library in `directories` and the directories below them. A directory may be the file itself.
 ///
 /// # Errors
 /// [`PluginError::NotFound`].
-pub fn find_library(folders: &[PathBuf]) -> Result<PathBuf, PluginError> {
-    for folder in folders {
-        if let Some(path) = search(folder, DEEPEST) {
+pub fn find_library(directories: &[PathBuf]) -> Result<PathBuf, PluginError> {
+    for directory in directories {
+        if let Some(path) = search(directory, DEEPEST) {
             return Ok(path);
         }
     }
     Err(PluginError::NotFound {
-        folders: folders
+        directories: directories
             .iter()
-            .map(|folder| folder.display().to_string())
+            .map(|directory| directory.display().to_string())
             .collect(),
     })
 }

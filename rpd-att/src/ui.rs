@@ -1,4 +1,4 @@
-//! The folder that the ROCprof Compute Viewer opens: JSON files about the waves of one dispatch, its code and its occupancy.
+//! The directory that the ROCprof Compute Viewer opens: JSON files about the waves of one dispatch, its code and its occupancy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -22,7 +22,7 @@ const VERSION: &str = "3.0.0";
 /// A file name with the first and the last time in the file.
 type Named = (String, i64, i64);
 
-/// Names of the folder's wave files, by SIMD, slot and number of the wave.
+/// Names of the directory's wave files, by SIMD, slot and number of the wave.
 type WaveFiles = BTreeMap<u8, BTreeMap<u8, BTreeMap<u32, Named>>>;
 
 /// State of one shader engine.
@@ -38,7 +38,7 @@ struct Engine {
 
 /// Files for the viewer while they are written.
 #[derive(Debug)]
-pub struct Folder {
+pub struct Directory {
     directory: PathBuf,
     engines: BTreeMap<u32, Engine>,
     /// Changes of the number of waves in each state, by time.
@@ -51,8 +51,11 @@ pub struct Folder {
 /// Source location of an instruction: `file:line`, with ` -> ` between a place and the place where it was inlined.
 pub type Source<'a> = dyn Fn(Pc) -> String + 'a;
 
-/// Makes a file in the folder, which gets its final name when it is complete.
-#[expect(clippy::disallowed_methods, reason = "the folder is not complete yet")]
+/// Makes a file in the directory, which gets its final name when it is complete.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the directory is not complete yet"
+)]
 fn create(path: &Path) -> io::Result<File> {
     File::create(path)
 }
@@ -63,8 +66,8 @@ fn write(path: &Path, value: &Value) -> io::Result<()> {
     file.flush()
 }
 
-impl Folder {
-    /// A folder at `directory`, which must exist.
+impl Directory {
+    /// A directory at `directory`, which must exist.
     pub fn new(directory: PathBuf) -> Self {
         Self {
             directory,
@@ -76,7 +79,7 @@ impl Folder {
         }
     }
 
-    /// Sets whether source files are copied into the folder; by default they are.
+    /// Sets whether source files are copied into the directory; by default they are.
     pub fn copy_sources(&mut self, copy: bool) {
         self.copies_sources = copy;
     }
@@ -271,7 +274,7 @@ impl Folder {
                 names[key] = map.into();
             }
         }
-        // Written last: viewers take a folder with this file for complete.
+        // Written last: viewers take a directory with this file for complete.
         write(&self.directory.join("filenames.json"), &names)
     }
 
@@ -330,7 +333,7 @@ impl Folder {
         Ok(files)
     }
 
-    /// Copies the source files that can be read, and writes a list of their names in the folder.
+    /// Copies the source files that can be read, and writes a list of their names in the directory.
     fn write_snapshots(&self, files: &BTreeSet<String>) -> io::Result<()> {
         let mut tree = json!({});
         let mut copied = 0;

@@ -22,8 +22,8 @@ const LARGEST: u64 = 0o777_7777_7777;
 /// Whether a file of this name is part of a capture.
 pub(crate) fn is_part(name: &str) -> bool {
     let hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let between = |folder: &str, prefix: &str, suffix: &str| {
-        let rest = name.strip_prefix(folder)?.strip_prefix('/')?;
+    let between = |directory: &str, prefix: &str, suffix: &str| {
+        let rest = name.strip_prefix(directory)?.strip_prefix('/')?;
         rest.strip_prefix(prefix)?.strip_suffix(suffix)
     };
     matches!(name, MANIFEST | DATABASE | REPORT)
@@ -65,11 +65,14 @@ fn head(name: &str, size: u64) -> [u8; BLOCK] {
 /// When it cannot be read or the capsule not be written.
 pub fn pack_capsule(capture: &Path, out: &mut dyn Write) -> Result<(), CaptureError> {
     let mut names = vec![MANIFEST.to_owned(), DATABASE.to_owned(), REPORT.to_owned()];
-    for folder in [BLOBS, CODE] {
-        let path = capture.join(folder);
+    for directory in [BLOBS, CODE] {
+        let path = capture.join(directory);
         for entry in std::fs::read_dir(&path).map_err(CaptureError::io(&path))? {
             let entry = entry.map_err(CaptureError::io(&path))?;
-            names.push(format!("{folder}/{}", entry.file_name().to_string_lossy()));
+            names.push(format!(
+                "{directory}/{}",
+                entry.file_name().to_string_lossy()
+            ));
         }
     }
     names[3..].sort();
@@ -104,9 +107,9 @@ pub fn unpack_capsule(capsule: &Path, into: &Path) -> Result<(), CaptureError> {
     let opened = regular_file::open(capsule, Links::Follow);
     let (mut file, about) = opened.map_err(CaptureError::file(capsule))?;
     let total = about.len();
-    // The folders exist in every capture, also where no file is in them.
-    for folder in [BLOBS, CODE] {
-        let path = into.join(folder);
+    // The directories exist in every capture, also where no file is in them.
+    for directory in [BLOBS, CODE] {
+        let path = into.join(directory);
         let mut builder = DirBuilder::new();
         let made = builder.mode(0o700).create(&path);
         made.map_err(CaptureError::io(&path))?;
@@ -181,9 +184,9 @@ mod tests {
     use super::*;
 
     fn capture() -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         for part in [BLOBS, CODE] {
-            std::fs::create_dir(folder.path().join(part)).expect("a folder");
+            std::fs::create_dir(directory.path().join(part)).expect("a directory");
         }
         for (name, len) in [
             (MANIFEST, 3),
@@ -191,16 +194,16 @@ mod tests {
             (REPORT, 0),
             ("blobs/pack-00001.rpdp", 1000),
         ] {
-            std::fs::write(folder.path().join(name), vec![7; len]).expect("written");
+            std::fs::write(directory.path().join(name), vec![7; len]).expect("written");
         }
-        folder
+        directory
     }
 
     fn unpacked(bytes: &[u8]) -> Result<tempfile::TempDir, String> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("some.rpdk");
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("some.rpdk");
         std::fs::write(&file, bytes).expect("written");
-        let into = tempfile::tempdir().expect("a folder");
+        let into = tempfile::tempdir().expect("a directory");
         match unpack_capsule(&file, into.path()) {
             Ok(()) => Ok(into),
             Err(error) => {
@@ -231,8 +234,8 @@ mod tests {
 
     #[test]
     fn capsule_is_read_by_tar() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("some.rpdk");
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("some.rpdk");
         let mut out = File::create(&file).expect("a file");
         pack_capsule(capture().path(), &mut out).expect("packed");
         let Ok(listed) = std::process::Command::new("tar")

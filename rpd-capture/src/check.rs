@@ -34,15 +34,15 @@ pub fn check(capture: &Capture) -> Result<Vec<Problem>, CaptureError> {
             path: database,
         });
     }
-    let folder = capture.path().join(BLOBS);
-    let mut reader = PackReader::new(&folder);
+    let directory = capture.path().join(BLOBS);
+    let mut reader = PackReader::new(&directory);
     let mut bytes = Vec::new();
     // All problems are reported: one damaged chunk says nothing of the others.
     for (hash, chunk) in capture.all_chunks()? {
         bytes.clear();
         if let Err(error) = reader.read(&hash, &chunk, &mut bytes) {
             problems.push(Problem {
-                path: folder.join(crate::pack::name(chunk.pack)),
+                path: directory.join(crate::pack::name(chunk.pack)),
                 text: error.to_string(),
             });
         }

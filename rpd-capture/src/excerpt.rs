@@ -60,14 +60,14 @@ impl ExcerptWriter {
     /// Writes the calls `calls` (first and last) of `source` into the directory `target`, which exists and is empty.
     ///
     /// # Errors
-    /// When the source cannot be read, or the folders of the target not be made.
+    /// When the source cannot be read, or the directories of the target not be made.
     pub fn new(
         source: &Capture,
         calls: (u64, u64),
         target: &Path,
     ) -> Result<ExcerptWriter, CaptureError> {
-        for folder in [BLOBS, CODE] {
-            let path = target.join(folder);
+        for directory in [BLOBS, CODE] {
+            let path = target.join(directory);
             std::fs::create_dir_all(&path).map_err(CaptureError::io(&path))?;
         }
         let last_blob = source

@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn journal_is_read_up_to_an_incomplete_line() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut journal = Journal::open(folder.path()).expect("a journal");
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut journal = Journal::open(directory.path()).expect("a journal");
         let chunk = Chunk {
             pack: 3,
             offset: 56,
@@ -207,10 +207,10 @@ mod tests {
         let chunks = [([0xab; 32], chunk, false), ([1; 32], chunk, true)];
         journal.add(&chunks, Some(&taken)).expect("written");
         journal.add(&[], Some(&taken)).expect("written");
-        let path = folder.path().join(NAME);
+        let path = directory.path().join(NAME);
         let text = std::fs::read(&path).expect("text");
         std::fs::write(&path, &text[..text.len() - 1]).expect("cut");
-        let found = read(folder.path()).expect("read");
+        let found = read(directory.path()).expect("read");
         assert_eq!(found.chunks, chunks);
         assert_eq!(found.data, [taken]);
     }

@@ -68,9 +68,9 @@ pub const DATABASE: &str = "capture.sqlite";
 pub const MANIFEST: &str = "capture.json";
 /// Name of the file that says how a capture that is not complete is made.
 pub const UNFINISHED: &str = ".unfinished.json";
-/// Name of the folder with data.
+/// Name of the directory with data.
 pub const BLOBS: &str = "blobs";
-/// Name of the folder with code objects.
+/// Name of the directory with code objects.
 pub const CODE: &str = "code";
 /// The directory of the capture that `path` means: itself, or that of the database it leads to.
 pub fn resolve(path: &std::path::Path) -> std::path::PathBuf {

@@ -77,7 +77,7 @@ pub fn name(number: u32) -> String {
 
 /// Stores chunks in packs, each once.
 pub struct PackWriter {
-    folder: PathBuf,
+    directory: PathBuf,
     level: Option<i32>,
     /// The pack that is written, and its number.
     file: Option<File>,
@@ -97,10 +97,10 @@ pub struct PackWriter {
 }
 
 impl PackWriter {
-    /// Stores in `folder`, compressed with zstd at `level`; `None`: not compressed.
-    pub fn new(folder: PathBuf, level: Option<i32>) -> PackWriter {
+    /// Stores in `directory`, compressed with zstd at `level`; `None`: not compressed.
+    pub fn new(directory: PathBuf, level: Option<i32>) -> PackWriter {
         PackWriter {
-            folder,
+            directory,
             level,
             file: None,
             number: 0,
@@ -196,7 +196,7 @@ impl PackWriter {
         head[32..36].copy_from_slice(&size.to_le_bytes());
         head[36..40].copy_from_slice(&stored.to_le_bytes());
         head[40] = codec as u8;
-        let path = self.folder.join(name(self.number));
+        let path = self.directory.join(name(self.number));
         let Some(file) = &mut self.file else {
             return Err(CaptureError::damaged(&path, "no pack is open"));
         };
@@ -238,7 +238,7 @@ impl PackWriter {
     /// staging file.
     pub(crate) fn resume(&mut self, chunks: Vec<(Hash, Chunk, bool)>) {
         // The pack that was begun last may have no chunk that is known.
-        let begun = (1..).take_while(|number| self.folder.join(name(*number)).exists());
+        let begun = (1..).take_while(|number| self.directory.join(name(*number)).exists());
         self.last_number = begun.last().unwrap_or(0);
         for (hash, chunk, is_staged) in chunks {
             self.last_number = self.last_number.max(chunk.pack);
@@ -286,7 +286,7 @@ impl PackWriter {
 
     /// Makes the staging file at `path` a pack, with the permissions of the other packs.
     pub(crate) fn adopt(&self, path: &Path) -> Result<(), CaptureError> {
-        let pack = self.folder.join(name(self.staging.unwrap_or(0)));
+        let pack = self.directory.join(name(self.staging.unwrap_or(0)));
         let new = files::create_new(&pack)?;
         let permissions = new.metadata().map(|found| found.permissions());
         permissions
@@ -327,7 +327,7 @@ impl PackWriter {
 
     fn begin(&mut self) -> Result<(), CaptureError> {
         self.number = self.next_number();
-        let path = self.folder.join(name(self.number));
+        let path = self.directory.join(name(self.number));
         let mut file = files::create_new(&path)?;
         file.write_all(&MAGIC).map_err(CaptureError::io(&path))?;
         self.at = MAGIC.len() as u64;
@@ -392,15 +392,15 @@ pub fn hash_bytes(bytes: &[u8]) -> Hash {
 /// Reads chunks from packs.
 #[derive(Debug)]
 pub struct PackReader {
-    folder: PathBuf,
+    directory: PathBuf,
     files: HashMap<u32, File>,
 }
 
 impl PackReader {
-    /// Reads from the packs in `folder`.
-    pub fn new(folder: &Path) -> PackReader {
+    /// Reads from the packs in `directory`.
+    pub fn new(directory: &Path) -> PackReader {
         PackReader {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             files: HashMap::new(),
         }
     }
@@ -415,7 +415,7 @@ impl PackReader {
         chunk: &Chunk,
         into: &mut Vec<u8>,
     ) -> Result<(), CaptureError> {
-        let path = self.folder.join(name(chunk.pack));
+        let path = self.directory.join(name(chunk.pack));
         let wrong = |what: &str| {
             CaptureError::damaged(
                 &path,
@@ -474,8 +474,8 @@ mod tests {
 
     #[test]
     fn pack_stores_chunks_once_and_reads_them_back() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut writer = PackWriter::new(folder.path().to_owned(), Some(1));
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = PackWriter::new(directory.path().to_owned(), Some(1));
         let text: Vec<u8> = (0..CHUNK).map(|at| (at / 100) as u8).collect();
         let mut state = 1u64;
         let noise: Vec<u8> = (0..CHUNK)
@@ -491,14 +491,14 @@ mod tests {
             .iter()
             .map(|bytes| writer.store(bytes).expect("stored"))
             .collect();
-        let size = std::fs::metadata(folder.path().join(name(1)))
+        let size = std::fs::metadata(directory.path().join(name(1)))
             .expect("a pack")
             .len();
         for (bytes, hash) in all.iter().zip(&hashes) {
             assert_eq!(writer.store(bytes).expect("stored"), *hash);
         }
         assert_eq!(
-            std::fs::metadata(folder.path().join(name(1)))
+            std::fs::metadata(directory.path().join(name(1)))
                 .expect("a pack")
                 .len(),
             size
@@ -508,7 +508,7 @@ mod tests {
             [0, 1, 2].map(codec),
             [Codec::Zstd, Codec::Raw, Codec::Zeros]
         );
-        let mut reader = PackReader::new(folder.path());
+        let mut reader = PackReader::new(directory.path());
         for (bytes, hash) in all.iter().zip(&hashes) {
             let mut read = Vec::new();
             reader
@@ -520,15 +520,15 @@ mod tests {
 
     #[test]
     fn pack_reader_names_a_changed_chunk() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut writer = PackWriter::new(folder.path().to_owned(), None);
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = PackWriter::new(directory.path().to_owned(), None);
         let hash = writer.store(b"some bytes of data").expect("stored");
         let chunk = writer.chunks()[&hash];
-        let path = folder.path().join(name(1));
+        let path = directory.path().join(name(1));
         let mut bytes = std::fs::read(&path).expect("a pack");
         bytes[chunk.offset as usize + 3] ^= 1;
         std::fs::write(&path, &bytes).expect("written");
-        let error = PackReader::new(folder.path())
+        let error = PackReader::new(directory.path())
             .read(&hash, &chunk, &mut Vec::new())
             .expect_err("changed");
         let text = error.to_string();
@@ -542,7 +542,7 @@ mod tests {
         );
         bytes.truncate(60);
         std::fs::write(&path, &bytes).expect("written");
-        let error = PackReader::new(folder.path())
+        let error = PackReader::new(directory.path())
             .read(&hash, &chunk, &mut Vec::new())
             .expect_err("cut");
         assert!(error.to_string().contains("beyond the end"), "{error}");

@@ -6,28 +6,31 @@ use std::path::{Path, PathBuf};
 use crate::capsule::is_part;
 use crate::{BLOBS, CODE, CaptureError, DATABASE, MANIFEST, REPORT};
 
-/// The folders of a capture.
-const FOLDERS: [&str; 2] = [BLOBS, CODE];
+/// The directories of a capture.
+const DIRECTORIES: [&str; 2] = [BLOBS, CODE];
 
 /// The names of the files of the capture in `directory`, the description first.
 fn files(directory: &Path) -> Result<Vec<String>, CaptureError> {
     let mut names = vec![MANIFEST.to_owned(), DATABASE.to_owned(), REPORT.to_owned()];
-    for folder in FOLDERS {
-        let path = directory.join(folder);
+    for directory in DIRECTORIES {
+        let path = directory.join(directory);
         // A link leads to files that are not in this directory.
         if !path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             continue;
         }
         for entry in std::fs::read_dir(&path).map_err(CaptureError::io(&path))? {
             let entry = entry.map_err(CaptureError::io(&path))?;
-            names.push(format!("{folder}/{}", entry.file_name().to_string_lossy()));
+            names.push(format!(
+                "{directory}/{}",
+                entry.file_name().to_string_lossy()
+            ));
         }
     }
     names.retain(|name| is_part(name));
     Ok(names)
 }
 
-/// Removes the files of the capture in `directory`, and folders of it that are empty then. Everything else stays.
+/// Removes the files of the capture in `directory`, and directories of it that are empty then. Everything else stays.
 ///
 /// # Errors
 /// When a file cannot be removed.
@@ -41,9 +44,9 @@ pub fn remove_files(directory: &Path) -> Result<(), CaptureError> {
             _ => {}
         }
     }
-    for folder in FOLDERS {
+    for directory in DIRECTORIES {
         // Other files may be there.
-        let _ = std::fs::remove_dir(directory.join(folder));
+        let _ = std::fs::remove_dir(directory.join(directory));
     }
     Ok(())
 }
@@ -53,8 +56,8 @@ pub fn remove_files(directory: &Path) -> Result<(), CaptureError> {
 /// # Errors
 /// When a file cannot be moved.
 pub fn move_files(from: &Path, to: &Path) -> Result<(), CaptureError> {
-    for folder in FOLDERS {
-        let path = to.join(folder);
+    for directory in DIRECTORIES {
+        let path = to.join(directory);
         std::fs::create_dir_all(&path).map_err(CaptureError::io(&path))?;
     }
     for name in files(from)?.into_iter().rev() {
@@ -65,8 +68,8 @@ pub fn move_files(from: &Path, to: &Path) -> Result<(), CaptureError> {
             other => other.map_err(CaptureError::io(&new))?,
         }
     }
-    for folder in FOLDERS {
-        let _ = std::fs::remove_dir(from.join(folder));
+    for directory in DIRECTORIES {
+        let _ = std::fs::remove_dir(from.join(directory));
     }
     Ok(())
 }
@@ -78,15 +81,15 @@ mod tests {
     fn make(directory: &Path, names: &[&str]) {
         for name in names {
             let path = directory.join(name);
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
             std::fs::write(path, name).expect("written");
         }
     }
 
     #[test]
     fn move_and_remove_leave_files_alone_that_are_no_part_of_a_capture() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        let directory = tempfile::tempdir().expect("a directory");
+        let (old, new) = (directory.path().join("old"), directory.path().join("new"));
         let code = format!("code/{}.co", "a1".repeat(32));
         let parts = [
             "capture.json",

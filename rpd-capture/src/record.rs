@@ -100,15 +100,15 @@ impl Recorder {
     /// Makes the capture `capture`, a directory that exists and is empty, from the directory `spool` of a process.
     ///
     /// # Errors
-    /// When the folders of the capture cannot be made.
+    /// When the directories of the capture cannot be made.
     pub fn new(
         spool: &Path,
         capture: &Path,
         level: Option<i32>,
         keep_outputs: bool,
     ) -> Result<Recorder, CaptureError> {
-        for folder in [BLOBS, CODE] {
-            let path = capture.join(folder);
+        for directory in [BLOBS, CODE] {
+            let path = capture.join(directory);
             std::fs::create_dir_all(&path).map_err(CaptureError::io(&path))?;
         }
         let room = capture.join(ROOM);

@@ -231,7 +231,7 @@ mod tests {
     }
 
     struct Staged {
-        folder: tempfile::TempDir,
+        directory: tempfile::TempDir,
         packs: PackWriter,
         journal: Journal,
         file: StagingFile,
@@ -241,13 +241,13 @@ mod tests {
 
     impl Staged {
         fn new() -> Staged {
-            let folder = tempfile::tempdir().expect("a folder");
-            File::create(folder.path().join(STAGE_FILE)).expect("a file");
+            let directory = tempfile::tempdir().expect("a directory");
+            File::create(directory.path().join(STAGE_FILE)).expect("a file");
             Staged {
-                packs: PackWriter::new(folder.path().to_owned(), Some(1)),
-                journal: Journal::open(folder.path()).expect("a journal"),
-                file: StagingFile::open(folder.path()).expect("the file"),
-                folder,
+                packs: PackWriter::new(directory.path().to_owned(), Some(1)),
+                journal: Journal::open(directory.path()).expect("a journal"),
+                file: StagingFile::open(directory.path()).expect("the file"),
+                directory,
                 taken: Vec::new(),
                 end: 0,
             }
@@ -278,7 +278,7 @@ mod tests {
                 .file
                 .finish(&mut self.packs, &mut self.journal, has_ended);
             finished.expect("finished");
-            let mut reader = PackReader::new(self.folder.path());
+            let mut reader = PackReader::new(self.directory.path());
             for (bytes, parts) in &self.taken {
                 let mut found = Vec::new();
                 for part in parts {
@@ -289,7 +289,7 @@ mod tests {
             }
             (1..=3)
                 .filter_map(|number| {
-                    let pack = self.folder.path().join(name(number));
+                    let pack = self.directory.path().join(name(number));
                     Some((number, pack.metadata().ok()?.len()))
                 })
                 .collect()
@@ -317,8 +317,8 @@ mod tests {
     fn staging_forgets_data_that_cannot_be_stored_as_a_whole() {
         let mut staged = Staged::new();
         staged.add(noise(1, MIB), true);
-        // The second chunk is compressed, and there is no folder for a pack.
-        std::fs::remove_dir_all(staged.folder.path()).expect("removed");
+        // The second chunk is compressed, and there is no directory for a pack.
+        std::fs::remove_dir_all(staged.directory.path()).expect("removed");
         let mut data = DataHeader::new_zeroed();
         data.offset = staged.end;
         let bytes = [noise(2, MIB), vec![7; MIB]].concat();

@@ -26,7 +26,7 @@ pub(crate) const NOT_FOUND: u8 = 127;
 pub(crate) const SIGNALLED: u8 = 128;
 
 /// The status for work that is complete or is not.
-pub(crate) const fn of(complete: bool) -> u8 {
+pub(crate) const fn from_complete(complete: bool) -> u8 {
     if complete { SUCCESS } else { FAILED }
 }
 

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use crate::failure::Failure;
 
-/// Greatest number of descriptors that rpd has open at the same time: folders of the run, recordings, a database with
+/// Greatest number of descriptors that rpd has open at the same time: directories of the run, recordings, a database with
 /// its journal, and columns in files.
 const DESCRIPTORS: u64 = 48;
 

@@ -15,10 +15,10 @@ use crate::run_directory::{FoundRuns, RunDirectory, find_runs};
 
 const USAGE: &str = "Write the outputs of runs whose rpd was killed\n\n\
     Usage: rpd recover [--force] [--output-directory OUT] DIR...\n\n\
-    DIR is an output directory (with the pass_N below it), its .rpd folder, one run-* folder in there, or the\n\
+    DIR is an output directory (with the pass_N below it), its .rpd directory, one run-* directory in there, or the\n\
     directory of a capture. Runs of processes that still run are reported and left as they are.\n\n\
     Files are written inside the output directory that holds the run, whatever the run's own options say. Runs that\n\
-    belong to another user, and folders that others may change, are refused.\n\n\
+    belong to another user, and directories that others may change, are refused.\n\n\
     Options:\n  \
     -d, --output-directory OUT  Write to OUT instead; needed for a run whose files went elsewhere, or that was moved\n  \
         --force                 Write also what processes recorded that may still run, as in a PID namespace (a container)\n  \
@@ -28,7 +28,7 @@ const USAGE: &str = "Write the outputs of runs whose rpd was killed\n\n\
 /// The parsed arguments of `rpd recover`.
 #[derive(Debug, Default)]
 struct RecoverArguments {
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
     output: Option<String>,
     /// Take all processes for ended.
     force: bool,
@@ -38,14 +38,14 @@ struct RecoverArguments {
 fn parse(arguments: &[OsString]) -> Result<Option<RecoverArguments>, Failure> {
     let mut given = RecoverArguments::default();
     let mut words = arguments.iter();
-    let mut only_folders = false;
+    let mut only_directories = false;
     while let Some(word) = words.next() {
-        // After `--` every word is a folder, whatever it begins with.
-        let text = word.to_str().filter(|_| !only_folders);
+        // After `--` every word is a directory, whatever it begins with.
+        let text = word.to_str().filter(|_| !only_directories);
         let value = match text {
             Some("-h" | "--help") => return Ok(None),
             Some("--") => {
-                only_folders = true;
+                only_directories = true;
                 continue;
             }
             Some("--force") => {
@@ -62,7 +62,7 @@ fn parse(arguments: &[OsString]) -> Result<Option<RecoverArguments>, Failure> {
                 )));
             }
             _ => {
-                given.folders.push(PathBuf::from(word));
+                given.directories.push(PathBuf::from(word));
                 continue;
             }
         };
@@ -73,7 +73,7 @@ fn parse(arguments: &[OsString]) -> Result<Option<RecoverArguments>, Failure> {
             )
         })?);
     }
-    if given.folders.is_empty() {
+    if given.directories.is_empty() {
         return Err(Failure::usage(
             "recover: expected at least one argument: the output directory of the run",
         ));
@@ -88,9 +88,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     };
     let mut status = SUCCESS;
     let mut found = Vec::new();
-    for folder in &given.folders {
+    for directory in &given.directories {
         // A directory may be a capture, which is recovered in its own way.
-        match crate::commands::capture::recover(folder)? {
+        match crate::commands::capture::recover(directory)? {
             Some(true) => continue,
             Some(false) => {
                 status = FAILED;
@@ -98,27 +98,27 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             }
             None => {}
         }
-        let FoundRuns { runs, cleaned } = find_runs(folder);
+        let FoundRuns { runs, cleaned } = find_runs(directory);
         // Temporary files of killed commands lie beside their outputs.
-        remove_abandoned(folder);
+        remove_abandoned(directory);
         if runs.is_empty() && cleaned {
             eprintln!(
                 "rpd: {}: nothing is left to write; what finished runs had left is removed",
-                folder.display()
+                directory.display()
             );
-        } else if runs.is_empty() && folder.is_dir() {
+        } else if runs.is_empty() && directory.is_dir() {
             eprintln!(
                 "rpd: {}: nothing to recover: it holds no unfinished run",
-                folder.display()
+                directory.display()
             );
         } else if runs.is_empty() {
-            let problem = format!("{}: No such directory", folder.display());
+            let problem = format!("{}: No such directory", directory.display());
             return Err(Failure::failed(problem).into());
         }
-        found.extend(runs.into_iter().map(|run| (folder, run)));
+        found.extend(runs.into_iter().map(|run| (directory, run)));
     }
-    // All folders are looked through before anything is written: one run may be named twice.
-    for (folder, run) in found {
+    // All directories are looked through before anything is written: one run may be named twice.
+    for (directory, run) in found {
         let finished = run.and_then(|mut run| {
             if given.force {
                 run.take_for_ended();
@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
                 );
                 return Ok(true);
             }
-            finish(&run, folder, given.output.as_deref())
+            finish(&run, directory, given.output.as_deref())
         });
         match finished {
             Ok(true) => {}

@@ -151,8 +151,8 @@ mod tests {
     /// Checks thread-trace-54.
     #[test]
     fn the_bytes_of_a_file_and_of_memory_are_read() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("code object");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("code object");
         std::fs::write(&path, b"0123456789").expect("written");
         let read = |base: u64, size: u64, range: &str| {
             let uri = format!("file://{}{range}", path.display());

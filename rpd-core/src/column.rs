@@ -27,7 +27,7 @@ pub const BATCH: usize = 1 << 16;
 /// take at most 110 MiB with this many, which leaves writers the rest of 256 MiB.
 const ROWS: usize = 1 << 18;
 
-/// The folder for files of long columns, and the length from which a column is written to one.
+/// The directory for files of long columns, and the length from which a column is written to one.
 #[derive(Debug, Clone)]
 pub struct Storage {
     /// The directory, kept open so that it stays the same one when its name is given to another.

@@ -72,7 +72,7 @@ pub enum Difference {
     /// Counters and PC samples in one run.
     CountersWithSamples,
     /// Files for the viewer of thread traces.
-    TraceFolders,
+    TraceDirectories,
     /// Dispatches that are counted beside thread traces.
     CountersWithTraces,
     /// The kernels whose names are demangled, and the names of kernels without symbol.
@@ -135,7 +135,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
     row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),
-    row(Difference::TraceFolders, "Folders `ui_output_*` and files `stats_ui_output_*.csv` of thread traces", "are written with `-f json` and `-f csv`, beside the other files of the process; the database has what they show", "are always written, into the directory of `-d`"),
+    row(Difference::TraceDirectories, "Directories `ui_output_*` and files `stats_ui_output_*.csv` of thread traces", "are written with `-f json` and `-f csv`, beside the other files of the process; the database has what they show", "are always written, into the directory of `-d`"),
     row(Difference::CountersWithTraces, "`--pmc` and `--att` in one run, without `--kernel-iteration-range`", "counts all dispatches", "counts the first of each kernel, which is the one that is traced"),
     row(Difference::KernelNames, "Names of kernels that the original cannot demangle: longer than 1,024 bytes, or with a suffix that has letters and digits (`.intern.b96e08b3`); kernels that were never registered", "are demangled; `kernel 16 (no symbol)`", "stay as registered; `16`"),
 ];

@@ -370,8 +370,8 @@ mod tests {
 
     #[test]
     fn sweep_removes_temporary_files_of_dead_processes() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
         let own = prefix();
         let dead = format!("{PREFIX}{:08x}-{}-1-", system(), std::process::id());
         let elsewhere = format!("{PREFIX}{:08x}-{}-1-", system() ^ 1, std::process::id());
@@ -401,9 +401,9 @@ mod tests {
         let file = File::options().write(true).open(path(&gone[2]));
         file.and_then(|file| file.set_modified(old)).expect("set");
         // The file belongs to another user.
-        sweep(folder.path(), u32::MAX);
+        sweep(directory.path(), u32::MAX);
         assert!(gone.iter().all(|name| path(name).exists()));
-        drop(TemporaryDirectory::in_directory(folder.path()).expect("made"));
+        drop(TemporaryDirectory::in_directory(directory.path()).expect("made"));
         for name in &gone {
             assert!(!path(name).exists(), "{name}");
         }
@@ -414,21 +414,21 @@ mod tests {
 
     #[test]
     fn temporary_file_is_readable_by_its_owner_only_until_it_is_renamed() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let mode = |path: &Path| std::fs::metadata(path).expect("there").mode() & 0o7777;
-        let file = TemporaryFile::in_directory(folder.path()).expect("made");
-        let directory = TemporaryDirectory::in_directory(folder.path()).expect("made");
+        let file = TemporaryFile::in_directory(directory.path()).expect("made");
+        let directory = TemporaryDirectory::in_directory(directory.path()).expect("made");
         assert_eq!((mode(file.path()), mode(directory.path())), (0o600, 0o700));
-        let left = TemporaryFile::in_directory(folder.path()).expect("made");
+        let left = TemporaryFile::in_directory(directory.path()).expect("made");
         let left_path = left.path().to_owned();
         drop(left);
         assert!(!left_path.exists());
-        let (file_path, directory_path) = (folder.path().join("x"), folder.path().join("d"));
+        let (file_path, directory_path) = (directory.path().join("x"), directory.path().join("d"));
         file.persist(&file_path, 0o640).expect("renamed");
         directory.persist(&directory_path).expect("renamed");
         assert_eq!(mode(&file_path), 0o640);
         assert_eq!(mode(&directory_path), new_directory_mode());
         let listed = alive();
-        assert!(!listed.iter().any(|path| path.starts_with(folder.path())));
+        assert!(!listed.iter().any(|path| path.starts_with(directory.path())));
     }
 }

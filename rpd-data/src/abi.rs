@@ -120,7 +120,7 @@ const POINTERS: [&str; 37] = [
 ];
 
 /// Rust equivalent of a C type; `None` when it is unknown.
-pub fn of(c: &str) -> Option<Abi> {
+pub fn from_c_type(c: &str) -> Option<Abi> {
     Some(match c {
         _ if c.ends_with('*') || c.contains("(*)") || POINTERS.contains(&c) => Abi::Ptr,
         "hsa_amd_vmem_alloc_handle_t" => Abi::U64,

@@ -459,8 +459,8 @@ mod tests {
 
     #[test]
     fn write_through_a_link_makes_the_file_that_it_leads_to() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
         std::fs::write(path("file"), "old").expect("written");
         std::fs::create_dir(path("sub")).expect("made");
         symlink("file", path("link")).expect("a link");
@@ -481,8 +481,8 @@ mod tests {
 
     #[test]
     fn destination_refuses_inputs_and_files_within_them() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
         std::fs::create_dir(path("capture")).expect("made");
         std::fs::write(path("capture/capture.json"), "").expect("written");
         std::fs::write(path("a.db"), "").expect("written");
@@ -514,8 +514,8 @@ mod tests {
 
     #[test]
     fn pipe_stays_a_pipe_and_gets_the_bytes() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let pipe = folder.path().join("pipe");
+        let directory = tempfile::tempdir().expect("a directory");
+        let pipe = directory.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
         let reader = {
             let pipe = pipe.clone();
@@ -530,12 +530,16 @@ mod tests {
     #[test]
     fn device_stays_a_device_and_error_names_a_full_one() {
         // A link, so that a mistake does not replace the machine's device.
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         for device in ["null", "full"] {
-            symlink(Path::new("/dev").join(device), folder.path().join(device)).expect("a link");
+            symlink(
+                Path::new("/dev").join(device),
+                directory.path().join(device),
+            )
+            .expect("a link");
         }
-        write(&folder.path().join("null"), "lost").expect("written");
-        let full = folder.path().join("full");
+        write(&directory.path().join("null"), "lost").expect("written");
+        let full = directory.path().join("full");
         let destination = Destination::named(&full, NOTHING).expect("accepted");
         let error = destination
             .write(|out| match write!(out, "{}", "x".repeat(1 << 20)) {

@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn new_file_replaces_a_link_and_does_not_follow_it() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
         std::fs::write(path("victim"), "precious").expect("written");
         std::os::unix::fs::symlink("victim", path("x.csv")).expect("a link");
         let mut file = TextFile::create(path("x.csv")).expect("made");
@@ -247,8 +247,8 @@ mod tests {
 
     #[test]
     fn new_file_replaces_nothing_but_regular_files() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("x.csv");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x.csv");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
         let file = PendingFile::create(path.clone()).expect("made");
         let error = file.finish().expect_err("refused").to_string();
@@ -256,14 +256,14 @@ mod tests {
             error.contains("x.csv") && error.contains("not replaced"),
             "{error}"
         );
-        let left = std::fs::read_dir(folder.path()).expect("read").count();
+        let left = std::fs::read_dir(directory.path()).expect("read").count();
         assert_eq!(left, 1, "{}", path.display());
     }
 
     #[test]
     fn new_file_keeps_the_mode_of_the_replaced_one() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("x.csv");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x.csv");
         let mode = || {
             std::fs::metadata(&path)
                 .expect("there")

@@ -482,11 +482,11 @@ fn path(
         )
     };
     let mut path = std::path::PathBuf::new();
-    if let Some(folder) = &unit.comp_dir {
-        path.push(&*folder.to_string_lossy());
+    if let Some(directory) = &unit.comp_dir {
+        path.push(&*directory.to_string_lossy());
     }
-    if let Some(folder) = file.directory(header) {
-        path.push(text(folder));
+    if let Some(directory) = file.directory(header) {
+        path.push(text(directory));
     }
     path.push(text(file.path_name()));
     // A compilation directory `.` (a compiler option sets it) means that paths are relative to the source tree.

@@ -25,7 +25,7 @@ const WHOLE: [&str; 9] = [
     "ROCPROF_MPI_RANK_VAR",
     "ROCPROF_MPI_SIZE_VAR",
 ];
-/// File name of the simulator's library. Its folder has to be searched by the loader; those of a ROCm installation are found
+/// File name of the simulator's library. Its directory has to be searched by the loader; those of a ROCm installation are found
 /// as they are without rpd.
 const SIMULATOR: &[u8] = b"librpd_sim.so";
 
@@ -89,15 +89,15 @@ pub(crate) fn prepare(register: &[u8]) {
         lists.push(list(b"KOKKOS_TOOLS_LIBS=", b";", last));
     }
     let sdk = value("RPD_SDK");
-    let folder = sdk.len() - crate::sdk::file_name(&sdk).len();
+    let directory = sdk.len() - crate::sdk::file_name(&sdk).len();
     let is_simulated = std::fs::canonicalize(std::ffi::OsStr::from_bytes(&sdk)).is_ok_and(|path| {
         path.file_name()
             .is_some_and(|name| name.as_bytes() == SIMULATOR)
     });
-    if is_simulated && folder > 1 {
+    if is_simulated && directory > 1 {
         lists.push(List {
             first: true,
-            ..list(b"LD_LIBRARY_PATH=", b":", &sdk[..folder - 1])
+            ..list(b"LD_LIBRARY_PATH=", b":", &sdk[..directory - 1])
         });
     }
     let whole = WHOLE.iter().filter_map(|name| text(name)).collect();

@@ -1,4 +1,4 @@
-//! The collector's library, which is in the folder of this one, and its place in `ROCP_TOOL_LIBRARIES`.
+//! The collector's library, which is in the directory of this one, and its place in `ROCP_TOOL_LIBRARIES`.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -51,11 +51,11 @@ pub(crate) fn own_path() -> Option<&'static [u8]> {
     }
 }
 
-/// Path of the collector: in the folder of this library.
+/// Path of the collector: in the directory of this library.
 fn path() -> Option<CString> {
     let own = own_path()?;
-    let folder = own.len() - crate::sdk::file_name(own).len();
-    CString::new([&own[..folder], FILE_NAME].concat()).ok()
+    let directory = own.len() - crate::sdk::file_name(own).len();
+    CString::new([&own[..directory], FILE_NAME].concat()).ok()
 }
 
 /// Opens the collector on the first call. Local scope keeps its `rocprofiler_configure` out of sight of the SDK.

@@ -11,7 +11,7 @@ const SET_GROUP: &CStr = c"it is a set-group-id program";
 const STATIC: &CStr = c"it is statically linked";
 const CAPABLE: &CStr = c"its file has capabilities";
 const TWO_USERS: &CStr = c"its real user is not its effective one";
-const OTHER_USER: &CStr = c"its user may not write in the folder of this run";
+const OTHER_USER: &CStr = c"its user may not write in the directory of this run";
 
 /// Path of the run's directory.
 static RUN: OnceLock<CString> = OnceLock::new();
@@ -50,12 +50,12 @@ pub(crate) fn of_user(user: libc::uid_t) -> Option<&'static CStr> {
 
 /// Reason why the loader would preload nothing into this file: it needs no loader, or gives its process rights that its
 /// user does not have.
-/// `flags` is 0 or `AT_EMPTY_PATH`, with which `folder` is the file.
-pub(crate) fn at(folder: c_int, path: &CStr, flags: c_int) -> Option<&'static CStr> {
+/// `flags` is 0 or `AT_EMPTY_PATH`, with which `directory` is the file.
+pub(crate) fn at(directory: c_int, path: &CStr, flags: c_int) -> Option<&'static CStr> {
     let mut found = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the path is text; the record is written when the answer is 0.
     let file = unsafe {
-        if libc::fstatat(folder, path.as_ptr(), found.as_mut_ptr(), flags) != 0 {
+        if libc::fstatat(directory, path.as_ptr(), found.as_mut_ptr(), flags) != 0 {
             return None;
         }
         found.assume_init()
@@ -65,16 +65,16 @@ pub(crate) fn at(folder: c_int, path: &CStr, flags: c_int) -> Option<&'static CS
     let by_user = file.st_mode & libc::S_ISUID != 0 && file.st_uid != user;
     let shared = libc::S_ISGID | libc::S_IXGRP;
     let by_group = file.st_mode & shared == shared && file.st_gid != group;
-    let by_capability = user != 0 && flags == 0 && folder == libc::AT_FDCWD && is_capable(path);
+    let by_capability = user != 0 && flags == 0 && directory == libc::AT_FDCWD && is_capable(path);
     let why = match (by_user, by_group, by_capability) {
         (true, ..) => SET_USER,
         (_, true, _) => SET_GROUP,
         (.., true) => CAPABLE,
-        _ => return is_static(folder, path, flags).then_some(STATIC),
+        _ => return is_static(directory, path, flags).then_some(STATIC),
     };
     // SAFETY: takes no pointers.
     let is_ignored = unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) } == 1;
-    (!is_ignored && !is_script(folder, path)).then_some(why)
+    (!is_ignored && !is_script(directory, path)).then_some(why)
 }
 
 fn is_capable(path: &CStr) -> bool {
@@ -85,18 +85,18 @@ fn is_capable(path: &CStr) -> bool {
 
 /// Opens a file for reading, calls `act` with its descriptor, and closes it. `None` where it cannot be opened.
 fn with_file<T>(
-    folder: c_int,
+    directory: c_int,
     path: &CStr,
     flags: c_int,
     act: impl FnOnce(c_int) -> Option<T>,
 ) -> Option<T> {
     if flags & libc::AT_EMPTY_PATH != 0 && path.is_empty() {
-        return act(folder);
+        return act(directory);
     }
     // A file that is executed is a regular one; a pipe would be waited for.
     let open = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the path is text.
-    let file = unsafe { libc::openat(folder, path.as_ptr(), open) };
+    let file = unsafe { libc::openat(directory, path.as_ptr(), open) };
     if file < 0 {
         return None;
     }
@@ -117,7 +117,7 @@ fn bytes<const LEN: usize>(file: c_int, at: u64) -> Option<[u8; LEN]> {
 
 /// Whether the kernel runs a file without the loader: an ELF program that names none. The loader itself names none either, and
 /// loads what it is given; it is no position-independent program, but a library.
-fn is_static(folder: c_int, path: &CStr, flags: c_int) -> bool {
+fn is_static(directory: c_int, path: &CStr, flags: c_int) -> bool {
     const INTERPRETER: u32 = 3;
     const DYNAMIC: u32 = 2;
     const FLAGS_1: u64 = 0x6fff_fffb;
@@ -157,13 +157,13 @@ fn is_static(folder: c_int, path: &CStr, flags: c_int) -> bool {
         }
         Some(false)
     };
-    with_file(folder, path, flags, judge).unwrap_or(false)
+    with_file(directory, path, flags, judge).unwrap_or(false)
 }
 
 /// Whether the file is a script, whose own rights do not count. One that cannot be read is none: a program can be executed
 /// all the same.
-fn is_script(folder: c_int, path: &CStr) -> bool {
-    with_file(folder, path, 0, |file| bytes::<2>(file, 0)).is_some_and(|magic| magic == *b"#!")
+fn is_script(directory: c_int, path: &CStr) -> bool {
+    with_file(directory, path, 0, |file| bytes::<2>(file, 0)).is_some_and(|magic| magic == *b"#!")
 }
 
 /// Reason why rpd stays out of a program with this name, for which `PATH` is searched ([`at`] for a path).
@@ -179,17 +179,17 @@ pub(crate) fn searched(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: not null, so it is text.
     let path = unsafe { CStr::from_ptr(path) };
     let mut buffer = [0u8; libc::PATH_MAX as usize];
-    for folder in path.to_bytes().split(|byte| *byte == b':') {
+    for directory in path.to_bytes().split(|byte| *byte == b':') {
         let name = name.to_bytes_with_nul();
-        // An empty entry is the current folder.
-        let slash = usize::from(!folder.is_empty());
-        let len = folder.len() + slash + name.len();
+        // An empty entry is the current directory.
+        let slash = usize::from(!directory.is_empty());
+        let len = directory.len() + slash + name.len();
         let Some(place) = buffer.get_mut(..len) else {
             continue;
         };
-        place[..folder.len()].copy_from_slice(folder);
-        place[folder.len()..][..slash].fill(b'/');
-        place[folder.len() + slash..].copy_from_slice(name);
+        place[..directory.len()].copy_from_slice(directory);
+        place[directory.len()..][..slash].fill(b'/');
+        place[directory.len() + slash..].copy_from_slice(name);
         let Ok(file) = CStr::from_bytes_until_nul(place) else {
             continue;
         };
@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn obstacle_is_found_at_programs_with_rights_of_others() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("program");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("program");
         let at = |content: &[u8], mode| {
             std::fs::write(&path, content).expect("written");
             // Another owner than this user, where that is possible.

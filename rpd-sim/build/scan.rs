@@ -32,14 +32,18 @@ pub(crate) fn find(
         found: HashMap::new(),
     };
     for module in modules {
-        let folder = root.join("src").join(module);
-        scan.file(&folder.join("mod.rs"), &folder, &format!("crate::{module}"))?;
+        let directory = root.join("src").join(module);
+        scan.file(
+            &directory.join("mod.rs"),
+            &directory,
+            &format!("crate::{module}"),
+        )?;
     }
     Ok(scan.found)
 }
 
 impl Scan<'_> {
-    /// Reads one file; `children` is the folder of its sub-modules.
+    /// Reads one file; `children` is the directory of its sub-modules.
     fn file(&mut self, file: &Path, children: &Path, module: &str) -> Result<(), Box<dyn Error>> {
         let text = fs::read_to_string(file)?;
         // What does not parse is the compiler's to report, with a place and a reason.
@@ -50,7 +54,12 @@ impl Scan<'_> {
             .map_err(|e| format!("{}: {e}", file.display()).into())
     }
 
-    fn items(&mut self, items: &[Item], folder: &Path, module: &str) -> Result<(), Box<dyn Error>> {
+    fn items(
+        &mut self,
+        items: &[Item],
+        directory: &Path,
+        module: &str,
+    ) -> Result<(), Box<dyn Error>> {
         for item in items {
             match item {
                 Item::Fn(f) if !test_only(&f.attrs) => {
@@ -74,7 +83,7 @@ impl Scan<'_> {
                 }
                 Item::Mod(m) if !test_only(&m.attrs) => {
                     let name = m.ident.to_string();
-                    let (inner, path) = (folder.join(&name), format!("{module}::{name}"));
+                    let (inner, path) = (directory.join(&name), format!("{module}::{name}"));
                     if let Some((_, items)) = &m.content {
                         self.items(items, &inner, &path)?;
                         continue;

@@ -43,5 +43,5 @@ impl AccessTrace {
 
 /// Name of the file in a run's directory with the kernels that are recorded: `NAME` or `NAME#N` in each line. Without it all are.
 pub const KERNELS_FILE: &str = "access-kernels";
-/// Name of the folder with the recording, in the directory of a process and in a capture.
-pub const FOLDER: &str = "accesses";
+/// Name of the directory with the recording, in the directory of a process and in a capture.
+pub const DIRECTORY: &str = "accesses";

@@ -20,7 +20,7 @@ pub struct ProcessImage {
 impl ProcessImage {
     /// The name of its directory: `proc-<pid>-<time>-<namespace>`.
     #[must_use]
-    pub fn folder(&self) -> String {
+    pub fn directory(&self) -> String {
         let ProcessImage {
             pid,
             loaded,
@@ -34,7 +34,7 @@ impl ProcessImage {
 
     /// The image that a directory of this name is of; `None` for other names.
     #[must_use]
-    pub fn from_folder(name: &str) -> Option<ProcessImage> {
+    pub fn from_directory(name: &str) -> Option<ProcessImage> {
         let mut parts = name.strip_prefix(PROCESS_PREFIX)?.split('-');
         let image = ProcessImage {
             pid: parts.next()?.parse().ok()?,
@@ -67,15 +67,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn process_image_is_restored_from_its_folder_name() {
+    fn process_image_is_restored_from_its_directory_name() {
         let image = |namespace| ProcessImage {
             pid: 1,
             loaded: 2,
             namespace,
         };
         for (namespace, name) in [(Some(3), "proc-1-2-3"), (None, "proc-1-2")] {
-            assert_eq!(image(namespace).folder(), name);
-            assert_eq!(ProcessImage::from_folder(name), Some(image(namespace)));
+            assert_eq!(image(namespace).directory(), name);
+            assert_eq!(ProcessImage::from_directory(name), Some(image(namespace)));
         }
         for other in [
             "proc-1",
@@ -84,7 +84,7 @@ mod tests {
             "done-1-2",
             "proc-x-2",
         ] {
-            assert_eq!(ProcessImage::from_folder(other), None, "{other}");
+            assert_eq!(ProcessImage::from_directory(other), None, "{other}");
         }
         assert!(!image(Some(3)).is_of_same_process(&image(Some(4))));
     }

@@ -13,9 +13,9 @@ use std::path::Path;
 const F_SETSIG: libc::c_int = 10;
 
 /// Whether the file, which is open for reading only, is mapped for writing by any process. `None` where the file system
-/// cannot tell, or this user may not ask. `folder` is a directory on the same file system in which a file can be made.
-pub fn is_mapped(file: &File, folder: &Path) -> Option<bool> {
-    if !tells(folder).unwrap_or(false) {
+/// cannot tell, or this user may not ask. `directory` is a directory on the same file system in which a file can be made.
+pub fn is_mapped(file: &File, directory: &Path) -> Option<bool> {
+    if !tells(directory).unwrap_or(false) {
         return None;
     }
     lease(file).ok().map(|granted| !granted)
@@ -42,12 +42,12 @@ fn lease(file: &File) -> io::Result<bool> {
 }
 
 /// Whether leases tell here: layered file systems may grant one on a mapped file.
-fn tells(folder: &Path) -> io::Result<bool> {
+fn tells(directory: &Path) -> io::Result<bool> {
     const LEN: usize = 1;
-    let folder = std::ffi::CString::new(folder.as_os_str().as_bytes())?;
+    let directory = std::ffi::CString::new(directory.as_os_str().as_bytes())?;
     let flags = libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC;
     // SAFETY: the path is text; the descriptor is checked before it is used.
-    let made = unsafe { libc::open(folder.as_ptr(), flags, 0o600) };
+    let made = unsafe { libc::open(directory.as_ptr(), flags, 0o600) };
     if made < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -77,20 +77,20 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps files")]
     fn is_mapped_sees_a_mapping_until_it_is_removed() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let directory = crate::writer::SpoolDirectory::create(folder.path()).expect("made");
+        let directory = tempfile::tempdir().expect("a directory");
+        let directory = crate::writer::SpoolDirectory::create(directory.path()).expect("made");
         let mut stream = crate::writer::StreamWriter::new(&directory, "meta".to_owned(), 0, 0);
         assert!(stream.append(16, |bytes| bytes.fill(1)));
         let file = File::open(directory.path().join("meta-0.seg")).expect("made");
-        let Some(mapped) = is_mapped(&file, folder.path()) else {
+        let Some(mapped) = is_mapped(&file, directory.path()) else {
             eprintln!(
                 "skipped: the file system of {} has no leases",
-                folder.path().display()
+                directory.path().display()
             );
             return;
         };
         assert!(mapped);
         drop(stream);
-        assert_eq!(is_mapped(&file, folder.path()), Some(false));
+        assert_eq!(is_mapped(&file, directory.path()), Some(false));
     }
 }

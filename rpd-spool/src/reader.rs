@@ -163,7 +163,7 @@ pub struct Stream {
     pub pid: u32,
     /// Thread it belongs to; 0 when none.
     pub tid: u32,
-    /// The folder as damage names it.
+    /// The directory as damage names it.
     shown: PathBuf,
     segments: Vec<Segment>,
 }
@@ -299,7 +299,7 @@ pub fn processes(run: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in std::fs::read_dir(run)? {
         let entry = entry?;
         let name = entry.file_name();
-        if let Some(image) = name.to_str().and_then(ProcessImage::from_folder)
+        if let Some(image) = name.to_str().and_then(ProcessImage::from_directory)
             && entry.file_type()?.is_dir()
         {
             found.push((image.loaded, image.pid, entry.path()));

@@ -1,4 +1,4 @@
-//! Opens files that a user, another program or a folder of unknown origin named.
+//! Opens files that a user, another program or a directory of unknown origin named.
 //!
 //! Every such file is opened here; lints of the crates of the front end refuse the functions of the standard library. A pipe does not block the opener, a device does not fill the memory, and a file that is
 //! read whole has a bounded size.
@@ -121,7 +121,7 @@ impl From<FileError> for io::Error {
 pub enum Links {
     /// Links are followed, for paths that the user wrote.
     Follow,
-    /// Links are refused, for names found in a folder.
+    /// Links are refused, for names found in a directory.
     Refuse,
 }
 
@@ -219,8 +219,8 @@ mod tests {
 
     #[test]
     fn open_refuses_files_that_are_not_regular() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
         std::fs::write(path("file"), "text").expect("written");
         std::os::unix::fs::symlink("file", path("link")).expect("a link");
         let pipe = std::ffi::CString::new(path("pipe").as_os_str().as_bytes()).expect("no NUL");
@@ -257,8 +257,8 @@ mod tests {
 
     #[test]
     fn read_refuses_a_file_beyond_the_given_size() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("file");
         std::fs::write(&path, "12345").expect("written");
         assert_eq!(read(&path, Links::Follow, 5).expect("short"), b"12345");
         let error = read(&path, Links::Follow, 4).expect_err("long").to_string();

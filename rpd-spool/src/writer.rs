@@ -83,7 +83,7 @@ impl SpoolDirectory {
             loaded: now(),
             namespace: pid_namespace("self"),
         };
-        let path = run.join(image.folder());
+        let path = run.join(image.directory());
         // For the owner alone: arguments and variables of the program are in the recording.
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Arc::new(SpoolDirectory {

@@ -13,11 +13,11 @@ const TREES: usize = 10_000;
 /// The library that the interpreters load. `cargo test` builds it with the other examples of this package.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
-    let folder = test
+    let directory = test
         .parent()
         .and_then(Path::parent)
         .expect("a test lies in target/*/deps");
-    let library = folder.join("examples/libstacks_probe.so");
+    let library = directory.join("examples/libstacks_probe.so");
     assert!(
         library.is_file(),
         "{} is missing: cargo build -p rpd-stacks --examples",
@@ -198,8 +198,8 @@ fn shared_library(interpreter: &Path) -> Option<PathBuf> {
 /// Checks stacks-82, stacks-83 and stacks-84: a program that loads Python late and for itself alone.
 #[test]
 fn a_host_that_loads_python_late_and_locally_has_python_rows() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let host = folder.path().join("host");
+    let directory = tempfile::tempdir().expect("a directory");
+    let host = directory.path().join("host");
     let built = Command::new("cc")
         .args(["-O1", "-o"])
         .arg(&host)
@@ -268,8 +268,8 @@ fn a_stripped_interpreter_has_the_rows_of_an_unstripped_one() {
         let Some(python) = shared_library(interpreter) else {
             continue;
         };
-        let folder = tempfile::tempdir().expect("a folder");
-        let stripped = folder.path().join(python.file_name().expect("a file"));
+        let directory = tempfile::tempdir().expect("a directory");
+        let stripped = directory.path().join(python.file_name().expect("a file"));
         let strip = Command::new("strip")
             .arg("-o")
             .arg(&stripped)
@@ -292,7 +292,7 @@ fn a_stripped_interpreter_has_the_rows_of_an_unstripped_one() {
                 .arg(&script)
                 .arg(case)
                 .env("RPD_STACKS_PROBE", library())
-                .env("LD_LIBRARY_PATH", folder.path())
+                .env("LD_LIBRARY_PATH", directory.path())
                 .env("RPD_CASE_PYTHON", &stripped)
                 .output()
                 .expect("the interpreter ran before");

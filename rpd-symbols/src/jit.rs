@@ -26,7 +26,8 @@ pub fn name_jit(session: &mut Session, maps: Option<&Path>) -> usize {
         }
     }
     let map = maps.filter(|_| !others.is_empty());
-    if let Some(map) = map.and_then(|folder| PerfMap::from_process(&session.process, folder)) {
+    if let Some(map) = map.and_then(|directory| PerfMap::from_process(&session.process, directory))
+    {
         let addresses: Vec<u64> = others.iter().map(|(_, address)| *address).collect();
         for ((location, _), name) in others.iter().zip(map.names(&addresses)) {
             named.extend(name.map(|name| (*location, name.to_owned(), perf_map::EVIDENCE)));

@@ -20,9 +20,9 @@ pub(crate) struct PerfMap {
 }
 
 impl PerfMap {
-    /// The map in `folder`; `None` if the process wrote none.
-    pub(crate) fn from_process(process: &Process, folder: &Path) -> Option<PerfMap> {
-        let path = folder.join(format!("perf-{}.map", process.pid.0));
+    /// The map in `directory`; `None` if the process wrote none.
+    pub(crate) fn from_process(process: &Process, directory: &Path) -> Option<PerfMap> {
+        let path = directory.join(format!("perf-{}.map", process.pid.0));
         let text = read(&path, process.real_time)?;
         Some(PerfMap { text })
     }
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn perf_map_of_an_earlier_process_is_not_used() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("perf-1.map");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("perf-1.map");
         std::fs::write(&path, "1 2 a\n").expect("written");
         assert_eq!(read(&path, 0).as_deref(), Some("1 2 a\n"));
         assert_eq!(read(&path, u64::MAX), None);

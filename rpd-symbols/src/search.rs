@@ -165,13 +165,13 @@ impl Finder {
             return None;
         }
         let real = path.canonicalize().ok()?;
-        let folder = real.parent()?;
-        let below_root = folder.strip_prefix("/").ok()?;
+        let directory = real.parent()?;
+        let below_root = directory.strip_prefix("/").ok()?;
         let in_dirs = self.search.debug_dirs.iter().flat_map(|dir| {
             // A directory that the user named may hold the files without any structure.
             [dir.join(below_root).join(name), dir.join(name)]
         });
-        let near = [folder.join(name), folder.join(".debug").join(name)];
+        let near = [directory.join(name), directory.join(".debug").join(name)];
         near.into_iter().chain(in_dirs).find_map(|candidate| {
             if candidate.canonicalize().ok()? == real {
                 return None;
@@ -215,10 +215,10 @@ fn build_id_path(dir: &Path, build_id: &str, ending: &str) -> Option<PathBuf> {
     if build_id.len() < 4 || !build_id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
-    let (folder, name) = build_id.split_at(2);
+    let (directory, name) = build_id.split_at(2);
     Some(
         dir.join(".build-id")
-            .join(folder)
+            .join(directory)
             .join(format!("{name}{ending}")),
     )
 }

@@ -24,14 +24,14 @@ pub const SAME_DEPENDENCIES: &str = "--workspace";
 pub fn source_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
-        .expect("this package is a folder of the workspace")
+        .expect("this package is a directory of the workspace")
 }
 
-/// The profile's folder in Cargo's target folder (`target/debug`), found from the running program.
+/// The profile's directory in Cargo's target directory (`target/debug`), found from the running program.
 #[must_use]
 pub fn profile_dir() -> PathBuf {
     let exe = env::current_exe().expect("a program knows its own path");
-    let dir = exe.parent().expect("a file is in a folder");
+    let dir = exe.parent().expect("a file is in a directory");
     if dir.ends_with("deps") {
         dir.parent().unwrap_or(dir).to_owned()
     } else {
@@ -39,15 +39,15 @@ pub fn profile_dir() -> PathBuf {
     }
 }
 
-/// Cargo's target folder.
+/// Cargo's target directory.
 #[must_use]
 pub fn target_dir() -> PathBuf {
     let profile = profile_dir();
     profile.parent().unwrap_or(&profile).to_owned()
 }
 
-/// The folder with `rpd` and its libraries: `RPD_BIN_DIR`, or the profile's
-/// folder after a `cargo build` of them, made once per process.
+/// The directory with `rpd` and its libraries: `RPD_BIN_DIR`, or the profile's
+/// directory after a `cargo build` of them, made once per process.
 ///
 /// # Panics
 /// When the build fails: without the programs there is nothing to test.
@@ -92,11 +92,11 @@ pub fn register() -> PathBuf {
     bin_dir().join("librpd_register.so")
 }
 
-/// A folder in which the simulator has the sonames that programs request, as links to the built
+/// A directory in which the simulator has the sonames that programs request, as links to the built
 /// library; to be put on `LD_LIBRARY_PATH`.
 ///
 /// # Panics
-/// When the folder cannot be made.
+/// When the directory cannot be made.
 #[must_use]
 pub fn simulator_dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
@@ -124,7 +124,7 @@ pub fn sonames() -> io::Result<Vec<String>> {
 /// Fills `dir` with one link to `library` for each soname. Processes may do this at the same time.
 ///
 /// # Errors
-/// When the folder or a link cannot be made.
+/// When the directory or a link cannot be made.
 pub fn link_sonames(dir: &Path, library: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     for name in sonames()? {

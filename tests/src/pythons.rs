@@ -18,11 +18,15 @@ pub fn interpreters() -> &'static BTreeMap<String, PathBuf> {
     FOUND.get_or_init(|| {
         let variable = |name| std::env::var_os(name).unwrap_or_default();
         let named: Vec<_> = std::env::split_paths(&variable("RPD_TEST_PYTHONS")).collect();
-        let folders: Vec<_> = std::env::split_paths(&variable("PATH")).collect();
+        let directories: Vec<_> = std::env::split_paths(&variable("PATH")).collect();
         let numbered = VERSIONS.iter().map(|version| format!("python{version}"));
         let in_path = numbered
             .chain(["python3".to_owned(), "python3-dbg".to_owned()])
-            .flat_map(|name| folders.iter().map(move |folder| folder.join(&name)));
+            .flat_map(|name| {
+                directories
+                    .iter()
+                    .map(move |directory| directory.join(&name))
+            });
         let pyenv = Path::new(&variable("HOME")).join(".pyenv/versions");
         let of_pyenv = std::fs::read_dir(pyenv)
             .into_iter()

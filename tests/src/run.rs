@@ -1,4 +1,4 @@
-//! Running workloads, alone or under `rpd`, each in its own temporary folder and with a time limit.
+//! Running workloads, alone or under `rpd`, each in its own temporary directory and with a time limit.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -22,8 +22,8 @@ pub struct Outcome {
     pub stdout: String,
     /// Text on standard error.
     pub stderr: String,
-    /// The folder it ran in; removed when this value goes.
-    pub folder: TempDir,
+    /// The directory it ran in; removed when this value goes.
+    pub directory: TempDir,
 }
 
 impl Outcome {
@@ -61,23 +61,23 @@ impl Outcome {
         self
     }
 
-    /// The folder that [`Rpd`] has rpd write to (`-d out`).
+    /// The directory that [`Rpd`] has rpd write to (`-d out`).
     #[must_use]
     pub fn out(&self) -> PathBuf {
-        self.folder.path().join("out")
+        self.directory.path().join("out")
     }
 
     /// The paths of all files below [`Outcome::out`], relative to it and sorted, hidden ones included.
     #[must_use]
     pub fn files(&self) -> Vec<String> {
         let root = self.out();
-        let mut folders = vec![root.clone()];
+        let mut directories = vec![root.clone()];
         let mut files = Vec::new();
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
                 let path = entry.path();
                 if path.is_dir() {
-                    folders.push(path);
+                    directories.push(path);
                 } else if let Ok(relative) = path.strip_prefix(&root) {
                     files.push(relative.to_string_lossy().into_owned());
                 }
@@ -115,12 +115,12 @@ impl Outcome {
     }
 }
 
-/// A command line of `rpd`, run in a temporary folder with `-d out`, on the backend that
+/// A command line of `rpd`, run in a temporary directory with `-d out`, on the backend that
 /// `RPD_TEST_BACKEND` names.
 #[derive(Debug)]
 pub struct Rpd {
     command: Command,
-    folder: TempDir,
+    directory: TempDir,
     limit: Duration,
 }
 
@@ -128,7 +128,7 @@ impl Rpd {
     /// `rpd -d out --backend <backend> <options>`
     ///
     /// # Panics
-    /// When no temporary folder can be made.
+    /// When no temporary directory can be made.
     #[must_use]
     pub fn new<A: AsRef<OsStr>>(options: impl IntoIterator<Item = A>) -> Self {
         let backend = env::var_os("RPD_TEST_BACKEND").unwrap_or_else(|| "sim".into());
@@ -140,7 +140,7 @@ impl Rpd {
     /// `<name> -d out --backend <backend> <options>`, through a link to `rpd` with this name.
     ///
     /// # Panics
-    /// When no temporary folder or link can be made.
+    /// When no temporary directory or link can be made.
     #[must_use]
     pub fn called<A: AsRef<OsStr>>(name: &str, options: impl IntoIterator<Item = A>) -> Self {
         let backend = env::var_os("RPD_TEST_BACKEND").unwrap_or_else(|| "sim".into());
@@ -152,17 +152,17 @@ impl Rpd {
     /// `<name> <arguments>` and nothing else, through a link to `rpd` with this name.
     ///
     /// # Panics
-    /// When no temporary folder or link can be made.
+    /// When no temporary directory or link can be made.
     #[must_use]
     pub fn bare<A: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = A>) -> Self {
-        let folder = temporary_folder();
-        let link = folder.path().join(name);
+        let directory = temporary_directory();
+        let link = directory.path().join(name);
         std::os::unix::fs::symlink(install::rpd(), &link).expect("a link");
         let mut command = clean_command(&link);
         command.args(arguments);
         Self {
             command,
-            folder,
+            directory,
             limit: LIMIT,
         }
     }
@@ -177,14 +177,14 @@ impl Rpd {
     /// `rpd <arguments>` and nothing else, for sub-commands and for command lines under test.
     ///
     /// # Panics
-    /// When no temporary folder can be made.
+    /// When no temporary directory can be made.
     #[must_use]
     pub fn plain<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         let mut command = clean_command(&install::rpd());
         command.args(arguments);
         Self {
             command,
-            folder: temporary_folder(),
+            directory: temporary_directory(),
             limit: LIMIT,
         }
     }
@@ -210,10 +210,10 @@ impl Rpd {
         self
     }
 
-    /// The folder it will run in, to put input files there.
+    /// The directory it will run in, to put input files there.
     #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Adds `-- <workload> <arguments>` and runs to the end.
@@ -251,8 +251,8 @@ impl Rpd {
     /// When the program cannot be started.
     #[must_use]
     pub fn start(mut self) -> Running {
-        self.command.current_dir(self.folder.path());
-        Running::start(&mut self.command, self.folder, self.limit)
+        self.command.current_dir(self.directory.path());
+        Running::start(&mut self.command, self.directory, self.limit)
     }
 
     /// Adds `-- <workload> <arguments>` and starts it.
@@ -276,12 +276,12 @@ pub struct Running {
     /// The process; it leads its own process group.
     pub child: Child,
     output: [Option<thread::JoinHandle<String>>; 2],
-    folder: TempDir,
+    directory: TempDir,
     deadline: Instant,
 }
 
 impl Running {
-    fn start(command: &mut Command, folder: TempDir, limit: Duration) -> Self {
+    fn start(command: &mut Command, directory: TempDir, limit: Duration) -> Self {
         command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -301,15 +301,15 @@ impl Running {
         Self {
             child,
             output,
-            folder,
+            directory,
             deadline: Instant::now() + limit,
         }
     }
 
-    /// The folder it runs in.
+    /// The directory it runs in.
     #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Sends `signal` to the process alone.
@@ -362,21 +362,21 @@ pub fn start_simulated<'a, A: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = A>,
 ) -> Running {
     let mut command = clean_command(&workloads::path(name));
-    let folder = temporary_folder();
+    let directory = temporary_directory();
     command.args(arguments).envs(variables);
     command
         .env("LD_LIBRARY_PATH", simulator_path())
-        .current_dir(folder.path());
-    Running::start(&mut command, folder, LIMIT)
+        .current_dir(directory.path());
+    Running::start(&mut command, directory, LIMIT)
 }
 
-/// Runs any program in a temporary folder, as the workloads are run.
+/// Runs any program in a temporary directory, as the workloads are run.
 #[must_use]
 pub fn command<A: AsRef<OsStr>>(program: &Path, arguments: impl IntoIterator<Item = A>) -> Outcome {
     command_within(LIMIT, program, arguments)
 }
 
-/// Runs any program in a temporary folder ([`command`]) with another time limit than two minutes.
+/// Runs any program in a temporary directory ([`command`]) with another time limit than two minutes.
 #[must_use]
 pub fn command_within<A: AsRef<OsStr>>(
     limit: Duration,
@@ -384,9 +384,9 @@ pub fn command_within<A: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = A>,
 ) -> Outcome {
     let mut command = clean_command(program);
-    let folder = temporary_folder();
-    command.args(arguments).current_dir(folder.path());
-    finish(Running::start(&mut command, folder, limit))
+    let directory = temporary_directory();
+    command.args(arguments).current_dir(directory.path());
+    finish(Running::start(&mut command, directory, limit))
 }
 
 /// `LD_LIBRARY_PATH` with the simulator in front.
@@ -432,8 +432,8 @@ fn clean_command(program: &Path) -> Command {
     command
 }
 
-fn temporary_folder() -> TempDir {
-    TempDir::with_prefix("rpd-test-").expect("a temporary folder")
+fn temporary_directory() -> TempDir {
+    TempDir::with_prefix("rpd-test-").expect("a temporary directory")
 }
 
 fn collect(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
@@ -475,7 +475,7 @@ fn finish(mut running: Running) -> Outcome {
         status,
         stdout,
         stderr,
-        folder: running.folder,
+        directory: running.directory,
     }
 }
 
@@ -486,7 +486,7 @@ mod tests {
     fn shell(script: &str, limit: Duration) -> Running {
         let mut command = clean_command(Path::new("/bin/sh"));
         command.args(["-c", script]);
-        Running::start(&mut command, temporary_folder(), limit)
+        Running::start(&mut command, temporary_directory(), limit)
     }
 
     #[test]
@@ -519,16 +519,16 @@ mod tests {
     }
 
     #[test]
-    fn files_are_listed_below_the_output_folder() {
+    fn files_are_listed_below_the_output_directory() {
         let mut command = clean_command(Path::new("/bin/sh"));
-        let folder = temporary_folder();
+        let directory = temporary_directory();
         command
             .args([
                 "-c",
                 "mkdir -p out/.hidden && touch out/b.csv out/.hidden/a.db",
             ])
-            .current_dir(folder.path());
-        let outcome = finish(Running::start(&mut command, folder, LIMIT)).success();
+            .current_dir(directory.path());
+        let outcome = finish(Running::start(&mut command, directory, LIMIT)).success();
         assert_eq!(outcome.files(), [".hidden/a.db", "b.csv"]);
         assert_eq!(outcome.file("b.csv"), outcome.out().join("b.csv"));
     }

@@ -40,7 +40,7 @@ pub fn skipped_by_script(text: &str) {
 #[must_use]
 pub fn tool(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?)
-        .map(|folder| folder.join(name))
+        .map(|directory| directory.join(name))
         .find(|path| path.is_file())
 }
 
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn skipped_checks_are_counted_once_by_reason() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("skips");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("skips");
         assert_eq!(Skips::read(&path).expect("no file").count(), 0);
         let lines = [
             line("a page", "no chromium"),

@@ -3,14 +3,14 @@
 use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 
-/// The files below a folder with one of these extensions.
+/// The files below a directory with one of these extensions.
 ///
 /// # Panics
-/// When a folder cannot be read.
+/// When a directory cannot be read.
 #[must_use]
-pub fn files_below(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+pub fn files_below(directory: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for entry in read_dir(folder).expect("a folder of sources") {
+    for entry in read_dir(directory).expect("a directory of sources") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             files.extend(files_below(&path, extensions));
@@ -24,7 +24,7 @@ pub fn files_below(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     files
 }
 
-/// Whether a path leads to tests: through a folder `tests`, or to a file `tests.rs`.
+/// Whether a path leads to tests: through a directory `tests`, or to a file `tests.rs`.
 #[must_use]
 pub fn is_test(path: &Path) -> bool {
     path.iter()

@@ -9,7 +9,7 @@ use std::{env, io};
 
 use crate::install;
 
-/// The folder of the built workloads (`<target>/workloads`). They are built at the first call, unless
+/// The directory of the built workloads (`<target>/workloads`). They are built at the first call, unless
 /// an earlier build of the same sources is there; test processes that run at the same time wait
 /// for one another.
 ///
@@ -58,13 +58,13 @@ fn fingerprint(sources: &Path) -> io::Result<u64> {
     for variable in ["CC", "RPD_HIP_SONAME"] {
         env::var_os(variable).hash(&mut hasher);
     }
-    let mut folders = vec![sources.to_owned()];
+    let mut directories = vec![sources.to_owned()];
     let mut files = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {
-                folders.push(entry.path())
+                directories.push(entry.path())
             } else {
                 files.push(entry.path())
             }

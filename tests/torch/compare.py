@@ -1,4 +1,4 @@
-"""Merged stacks of PyTorch operators that call HIP, beside PyTorch's view of the same calls: `compare.py RPD FOLDER`.
+"""Merged stacks of PyTorch operators that call HIP, beside PyTorch's view of the same calls: `compare.py RPD DIRECTORY`.
 
 Builds operator.cpp, runs program.py with `RPD --stacks merged` on the simulator, and reads the databases. For each call of
 each process the native frames must be those of PyTorch's unwinder, the Python frames those of its tracebacks with the
@@ -21,13 +21,13 @@ except ImportError as error:
     sys.exit(0)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RPD, FOLDER = sys.argv[1:3]
+RPD, DIRECTORY = sys.argv[1:3]
 PACKAGE = os.path.join(HERE, "../../python")
 # Calls that program.py makes at least, without a GPU.
 FEWEST = 20
 # The function of program.py that TorchScript runs, and what rpd.script adds to its name.
 SCRIPTED, MARK = "scripted", " [TorchScript]"
-LIBRARY = os.path.join(FOLDER, "operator.so")
+LIBRARY = os.path.join(DIRECTORY, "operator.so")
 
 FRAMES = """
     WITH RECURSIVE frame(place, node, location) AS (
@@ -61,8 +61,8 @@ def build():
 
 
 def run(options, arguments):
-    environment = dict(os.environ, PYTHONPATH=PACKAGE, TORCHINDUCTOR_CACHE_DIR=os.path.join(FOLDER, "torchinductor_cache"))
-    command = [RPD, "--hip-trace", "--backend", "sim", "-f", "rocpd", "-d", os.path.join(FOLDER, "out-" + options[-1])]
+    environment = dict(os.environ, PYTHONPATH=PACKAGE, TORCHINDUCTOR_CACHE_DIR=os.path.join(DIRECTORY, "torchinductor_cache"))
+    command = [RPD, "--hip-trace", "--backend", "sim", "-f", "rocpd", "-d", os.path.join(DIRECTORY, "out-" + options[-1])]
     command += options + ["--", sys.executable, os.path.join(HERE, "program.py"), LIBRARY] + arguments
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -114,13 +114,13 @@ def wrong_with(taken, flags, rows, counted):
 
 def compare():
     databases = {}
-    for path in glob.glob(os.path.join(FOLDER, "out-merged", "**", "*.db"), recursive=True):
+    for path in glob.glob(os.path.join(DIRECTORY, "out-merged", "**", "*.db"), recursive=True):
         database = sqlite3.connect(path)
         (pid,) = database.execute("SELECT pid FROM rocpd_info_process").fetchone()
         databases[pid] = database
     counted = {"calls": 0, "native": 0, "python": 0, "sources": 0}
     failed = 0
-    files = sorted(glob.glob(os.path.join(FOLDER, "taken", "*.json")))
+    files = sorted(glob.glob(os.path.join(DIRECTORY, "taken", "*.json")))
     for path in files:
         pid = int(os.path.basename(path)[:-5])
         ours = stacks_of(databases[pid])
@@ -142,10 +142,10 @@ def compare():
 
 
 def main():
-    os.makedirs(os.path.join(FOLDER, "taken"), exist_ok=True)
+    os.makedirs(os.path.join(DIRECTORY, "taken"), exist_ok=True)
     print("PyTorch %s, Python %s" % (torch.__version__, sys.version.split()[0]), flush=True)
     build()
-    done = run(["--stacks", "merged"], [os.path.join(FOLDER, "taken")])
+    done = run(["--stacks", "merged"], [os.path.join(DIRECTORY, "taken")])
     print(done.stdout + done.stderr)
     failed = compare()
     costs = {}

@@ -1,4 +1,4 @@
-"""Calls the operators of operator.cpp where PyTorch's work is done: `program.py LIBRARY FOLDER`. Writes FOLDER/PID.json for each
+"""Calls the operators of operator.cpp where PyTorch's work is done: `program.py LIBRARY DIRECTORY`. Writes DIRECTORY/PID.json for each
 process, with PyTorch's view of each call; `program.py LIBRARY --cost` prints what calls and captures cost."""
 
 import os
@@ -9,7 +9,7 @@ import torch
 
 import rpd
 
-LIBRARY, FOLDER = sys.argv[1:3]
+LIBRARY, DIRECTORY = sys.argv[1:3]
 torch.ops.load_library(LIBRARY)
 call = torch.ops.rpd_test.call
 FRAMES = 30
@@ -26,7 +26,7 @@ def fake_call_backward(gradient):
 
 
 def dump():
-    torch.ops.rpd_test.dump("%s/%d.json" % (FOLDER, os.getpid()))
+    torch.ops.rpd_test.dump("%s/%d.json" % (DIRECTORY, os.getpid()))
 
 
 class Model(torch.nn.Module):
@@ -117,7 +117,7 @@ def cost(depth):
 
 
 def main():
-    if FOLDER == "--cost":
+    if DIRECTORY == "--cost":
         return cost(FRAMES - 3)
     from torch._inductor.codecache import PyCodeCache
 

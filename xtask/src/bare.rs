@@ -20,12 +20,13 @@ const COMPILER: [&str; 3] = ["binutils", "cpp", "gcc"];
 /// # Errors
 /// Where programs cannot be told apart by their packages, which takes `dpkg-query`.
 pub(crate) fn confine(command: &mut Command) -> Result<()> {
-    let folder = install::target_dir().join("bare");
-    let programs = folder.join("bin");
-    let home = folder.join("home");
+    let directory = install::target_dir().join("bare");
+    let programs = directory.join("bin");
+    let home = directory.join("home");
     // A program that was removed since must not be found any more.
-    if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
+    if directory.exists() {
+        fs::remove_dir_all(&directory)
+            .with_context(|| format!("removing {}", directory.display()))?;
     }
     for made in [&programs, &home] {
         fs::create_dir_all(made).with_context(|| format!("creating {}", made.display()))?;
@@ -38,7 +39,7 @@ pub(crate) fn confine(command: &mut Command) -> Result<()> {
     path.push(":");
     path.push(rust_programs()?);
     let cargo_home = match (env::var_os("CARGO_HOME"), env::var_os("HOME")) {
-        (Some(folder), _) => PathBuf::from(folder),
+        (Some(directory), _) => PathBuf::from(directory),
         (None, Some(home)) => Path::new(&home).join(".cargo"),
         (None, None) => bail!("neither CARGO_HOME nor HOME is set"),
     };
@@ -51,7 +52,7 @@ pub(crate) fn confine(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The folder of the toolchain that runs this program, past rustup, which looks for its toolchains in the home directory.
+/// The directory of the toolchain that runs this program, past rustup, which looks for its toolchains in the home directory.
 fn rust_programs() -> Result<PathBuf> {
     let root = shell::output(Command::new("rustc").args(["--print", "sysroot"]))?;
     Ok(Path::new(root.trim()).join("bin"))
@@ -67,13 +68,13 @@ fn base_programs() -> Result<BTreeMap<OsString, PathBuf>> {
     .context("Debian's package manager alone knows which programs are those of the base system")?;
     let packages = listed.lines().filter_map(base_package);
     let files = shell::output(Command::new("dpkg-query").arg("--listfiles").args(packages))?;
-    let folders = ["/bin", "/usr/bin", "/sbin", "/usr/sbin"].map(Path::new);
+    let directories = ["/bin", "/usr/bin", "/sbin", "/usr/sbin"].map(Path::new);
     let mut programs = BTreeMap::new();
     for path in files.lines().map(Path::new) {
         let is_program = path
             .parent()
-            .is_some_and(|parent| folders.contains(&parent));
-        // Folders and documentation are among the files as well.
+            .is_some_and(|parent| directories.contains(&parent));
+        // Directories and documentation are among the files as well.
         if let Some(name) = path.file_name().filter(|_| is_program && path.is_file()) {
             programs.insert(name.to_owned(), path.to_owned());
         }

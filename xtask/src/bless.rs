@@ -28,7 +28,7 @@ fn tests_of(path: &Path) -> Option<Tests> {
     let words: Vec<&str> = path.to_str()?.split('/').collect();
     let (binary, rest) = match words.as_slice() {
         [_, "src", rest @ ..] => (vec!["--lib".to_owned()], rest),
-        // The end-to-end tests are in a folder of their own below `tests`.
+        // The end-to-end tests are in a directory of their own below `tests`.
         [_, "tests", binary, rest @ ..] if !rest.is_empty() => {
             (vec!["--test".to_owned(), (*binary).to_owned()], rest)
         }
@@ -52,11 +52,11 @@ fn golden_tests() -> Result<BTreeSet<Tests>> {
         if !package.join("Cargo.toml").exists() {
             continue;
         }
-        for folder in ["src", "tests"].map(|name| package.join(name)) {
-            if !folder.is_dir() {
+        for directory in ["src", "tests"].map(|name| package.join(name)) {
+            if !directory.is_dir() {
                 continue;
             }
-            for path in files_below(&folder, &["rs"]) {
+            for path in files_below(&directory, &["rs"]) {
                 if fs::read_to_string(&path)?.contains(COMPARISON) {
                     let below = path.strip_prefix(root)?;
                     let tests = tests_of(below)

@@ -67,10 +67,10 @@ fn first_lines(text: &str) -> Vec<(usize, &str)> {
     first
 }
 
-/// The doc comments below a folder that begin with a back-reference, each as file, line and text.
-fn wrong_comments(folder: &Path) -> Vec<String> {
+/// The doc comments below a directory that begin with a back-reference, each as file, line and text.
+fn wrong_comments(directory: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
-    for file in files_below(folder, &["rs"]) {
+    for file in files_below(directory, &["rs"]) {
         let text = std::fs::read_to_string(&file).expect("a source file");
         let name = file.strip_prefix(source_root()).expect("a file below");
         for (number, line) in first_lines(&text) {
@@ -86,10 +86,10 @@ fn wrong_comments(folder: &Path) -> Vec<String> {
 fn doc_comments_begin_without_a_back_reference() {
     let mut wrong = Vec::new();
     for entry in std::fs::read_dir(source_root()).expect("the workspace") {
-        let folder = entry.expect("an entry").path();
-        // Only crates are searched: files of dependencies may lie in the build's folder.
-        if folder.join("Cargo.toml").is_file() {
-            wrong.extend(wrong_comments(&folder));
+        let directory = entry.expect("an entry").path();
+        // Only crates are searched: files of dependencies may lie in the build's directory.
+        if directory.join("Cargo.toml").is_file() {
+            wrong.extend(wrong_comments(&directory));
         }
     }
     assert!(

@@ -30,10 +30,10 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let text = std::fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
     let members = text.split("members = [").nth(1);
     let members = members.and_then(|rest| rest.split(']').next());
-    let folders = members.expect("the members").split('"').skip(1).step_by(2);
-    folders
-        .map(|folder| {
-            let manifest = root().join(folder).join("Cargo.toml");
+    let directories = members.expect("the members").split('"').skip(1).step_by(2);
+    directories
+        .map(|directory| {
+            let manifest = root().join(directory).join("Cargo.toml");
             let text = std::fs::read_to_string(manifest).expect("a manifest");
             let name = text
                 .lines()

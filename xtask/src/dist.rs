@@ -31,12 +31,12 @@ pub(crate) fn run() -> Result<()> {
     }
     let libraries = tree.join("lib/rpd");
     let documents = tree.join("share/doc/rpd");
-    for folder in [
+    for directory in [
         &tree.join("bin"),
         &libraries.join("rpd-sim-lib"),
         &documents,
     ] {
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(directory)?;
     }
 
     copy(&built.join("rpd"), &tree.join("bin/rpd"))?;
@@ -65,7 +65,7 @@ pub(crate) fn run() -> Result<()> {
 
     let archive = dist.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
-    // The archive tells neither who made it nor in which order a folder lists its files.
+    // The archive tells neither who made it nor in which order a directory lists its files.
     tar.arg("-C")
         .arg(&dist)
         .args(["--owner=0", "--group=0", "--sort=name", "-czf"])

@@ -88,14 +88,15 @@ fn list(binary: &Path) -> Result<Vec<Target>> {
     Ok(targets.collect())
 }
 
-/// Runs a target; inputs that reach something new are kept in the target folder, and so is one that fails.
+/// Runs a target; inputs that reach something new are kept in the target directory, and so is one that fails.
 fn fuzz(binary: &Path, target: &Target, seconds: u64) -> Result<()> {
-    let folder = install::target_dir().join("fuzz").join(&target.name);
-    let [corpus, seeds, failures] = ["corpus", "seeds", "failures"].map(|name| folder.join(name));
-    for folder in [&corpus, &seeds, &failures] {
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let directory = install::target_dir().join("fuzz").join(&target.name);
+    let [corpus, seeds, failures] =
+        ["corpus", "seeds", "failures"].map(|name| directory.join(name));
+    for directory in [&corpus, &seeds, &failures] {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     }
-    let log = folder.join("log");
+    let log = directory.join("log");
     let out = File::create(&log).with_context(|| log.display().to_string())?;
     let mut command = std::process::Command::new(binary);
     command
@@ -107,7 +108,7 @@ fn fuzz(binary: &Path, target: &Target, seconds: u64) -> Result<()> {
         .arg(format!("-rss_limit_mb={MOST_MEMORY}"))
         .arg(format!("-artifact_prefix={}/", failures.display()))
         .arg("-print_final_stats=1")
-        // The fuzzer writes new inputs into the first folder, and only reads the second.
+        // The fuzzer writes new inputs into the first directory, and only reads the second.
         .args([&corpus, &seeds])
         .stdout(out.try_clone()?)
         .stderr(out);

@@ -23,10 +23,10 @@ pub(crate) fn run() -> Result<()> {
             missing.join(", ")
         );
     }
-    let folder = install::source_root().join("tests/workloads/kernels");
-    let prebuilt = folder.join("prebuilt");
+    let directory = install::source_root().join("tests/workloads/kernels");
+    let prebuilt = directory.join("prebuilt");
     let before = contents(&prebuilt)?;
-    shell::run(&mut Command::new(folder.join("build.sh")))?;
+    shell::run(&mut Command::new(directory.join("build.sh")))?;
     let after = contents(&prebuilt)?;
     for (name, bytes) in &after {
         let state = match before.iter().find(|(old, _)| old == name) {
@@ -42,9 +42,9 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-fn contents(folder: &std::path::Path) -> Result<Vec<(String, Vec<u8>)>> {
+fn contents(directory: &std::path::Path) -> Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
         let path = entry?.path();
         let name = path
             .file_name()

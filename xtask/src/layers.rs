@@ -1,4 +1,4 @@
-//! Imports between the folders of a crate.
+//! Imports between the directories of a crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use rpd_tests::install::source_root;
 use rpd_tests::sources::{files_below, is_test};
 
-/// Imports between files and folders of one folder: for each name the names that it imports.
+/// Imports between files and directories of one directory: for each name the names that it imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
-/// The Rust files below `folder`, without tests.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut files = files_below(folder, &["rs"]);
-    files.retain(|file| !is_test(file.strip_prefix(folder).expect("a file below")));
+/// The Rust files below `directory`, without tests.
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut files = files_below(directory, &["rs"]);
+    files.retain(|file| !is_test(file.strip_prefix(directory).expect("a file below")));
     files
 }
 
@@ -123,13 +123,13 @@ fn cycle(imports: &Imports, start: &str) -> Option<Vec<String>> {
 const NAMES_IMPLEMENTATIONS: &str = "rpd-sim/src/api/imp.rs";
 
 /// The objects of the HIP runtime hold one another, as those of the real one do: a stream's operations belong to graphs, a
-/// graph is launched on streams, and an allocation knows the streams that use it. The folders below only sort its files by
-/// subject, so their modules count as modules of one folder.
+/// graph is launched on streams, and an allocation knows the streams that use it. The directories below only sort its files by
+/// subject, so their modules count as modules of one directory.
 const SORTED_BY_SUBJECT: &str = "rpd-sim/src/hip";
 
-/// The imports below `src`, by the folder in which the two ends are neighbours.
-fn imports_by_folder(src: &Path) -> BTreeMap<Vec<String>, Imports> {
-    let mut folders: BTreeMap<Vec<String>, Imports> = BTreeMap::new();
+/// The imports below `src`, by the directory in which the two ends are neighbours.
+fn imports_by_directory(src: &Path) -> BTreeMap<Vec<String>, Imports> {
+    let mut directories: BTreeMap<Vec<String>, Imports> = BTreeMap::new();
     for file in sources(src) {
         if file.ends_with(NAMES_IMPLEMENTATIONS) {
             continue;
@@ -141,36 +141,36 @@ fn imports_by_folder(src: &Path) -> BTreeMap<Vec<String>, Imports> {
             let shared = shared.take_while(|(one, other)| one == other).count();
             // If one module contains the other, the import is not between neighbours.
             if let (Some(from), Some(to)) = (importing.get(shared), imported.get(shared)) {
-                let folder = folders.entry(imported[..shared].to_vec()).or_default();
-                let imports = folder.entry(from.clone()).or_default();
+                let directory = directories.entry(imported[..shared].to_vec()).or_default();
+                let imports = directory.entry(from.clone()).or_default();
                 imports.insert(to.clone());
             }
         }
     }
-    folders
+    directories
 }
 
-/// Modules of one folder may import one another; a folder and what lies beside it may not.
+/// Modules of one directory may import one another; a directory and what lies beside it may not.
 #[test]
-fn no_cycle_of_imports_spans_folders() {
+fn no_cycle_of_imports_spans_directories() {
     let mut wrong = Vec::new();
     for entry in std::fs::read_dir(source_root()).expect("the workspace") {
         let src = entry.expect("an entry").path().join("src");
         if !src.is_dir() {
             continue;
         }
-        for (folder, imports) in imports_by_folder(&src) {
-            let folder = src.join(folder.iter().collect::<PathBuf>());
-            if folder.ends_with(SORTED_BY_SUBJECT) {
+        for (directory, imports) in imports_by_directory(&src) {
+            let directory = src.join(directory.iter().collect::<PathBuf>());
+            if directory.ends_with(SORTED_BY_SUBJECT) {
                 continue;
             }
-            let is_folder = |name: &&String| {
-                let inside = folder.join(name);
+            let is_directory = |name: &&String| {
+                let inside = directory.join(name);
                 inside.is_dir() && !sources(&inside).is_empty()
             };
-            let cycles = imports.keys().filter(is_folder);
+            let cycles = imports.keys().filter(is_directory);
             for cycle in cycles.filter_map(|name| cycle(&imports, name)) {
-                wrong.push(format!("{}: {}", folder.display(), cycle.join(" -> ")));
+                wrong.push(format!("{}: {}", directory.display(), cycle.join(" -> ")));
             }
         }
     }
@@ -180,15 +180,15 @@ fn no_cycle_of_imports_spans_folders() {
 #[test]
 fn import_paths_are_read_from_sources() {
     let text = "use super::{self, a::{B, c::D}, E};\nuse crate::f::*;\n// crate::comment::G\nlet h = $crate::h();";
-    let module = ["folder", "file"].map(str::to_owned);
+    let module = ["directory", "file"].map(str::to_owned);
     let found = paths(text, &module).into_iter();
     let found: Vec<String> = found.map(|words| words.join("::")).collect();
     let expected = [
         "f::",
-        "folder::self",
-        "folder::a::B",
-        "folder::a::c::D",
-        "folder::E",
+        "directory::self",
+        "directory::a::B",
+        "directory::a::c::D",
+        "directory::E",
     ];
     assert_eq!(found, expected);
 }

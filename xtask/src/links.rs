@@ -20,17 +20,17 @@ const PROGRAMS: [&str; 7] = [
     "rocpd2summary",
 ];
 
-/// Makes links with the names of the original's programs to rpd, in a folder of their own: users put it on their path by
+/// Makes links with the names of the original's programs to rpd, in a directory of their own: users put it on their path by
 /// choice.
-pub(crate) fn compat(folder: &Path, rpd: &str) -> Result<()> {
-    fs::create_dir_all(folder)?;
+pub(crate) fn compat(directory: &Path, rpd: &str) -> Result<()> {
+    fs::create_dir_all(directory)?;
     for name in PROGRAMS {
-        link(rpd, &folder.join(name))?;
+        link(rpd, &directory.join(name))?;
     }
     Ok(())
 }
 
-/// Makes the links to the files in a profile's folder by which others look for them.
+/// Makes the links to the files in a profile's directory by which others look for them.
 pub(crate) fn name_built(built: &Path) -> Result<()> {
     link("librpd_att.so", &built.join(DECODER))?;
     compat(&built.join("compat/bin"), "../../rpd")
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn links_with_names_of_the_original_lead_to_the_build() {
-        let tree = tempfile::tempdir().expect("a folder");
+        let tree = tempfile::tempdir().expect("a directory");
         fs::write(tree.path().join("rpd"), "the binary").expect("written");
         fs::write(tree.path().join("librpd_att.so"), "the decoder").expect("written");
         // The second time over the first.

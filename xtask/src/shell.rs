@@ -70,7 +70,7 @@ pub(crate) fn tool(name: &str) -> Option<PathBuf> {
     rpd_tests::run::tool(name)
 }
 
-/// Builds `rpd`, the collector and the simulator, and returns the folder they are in.
+/// Builds `rpd`, the collector and the simulator, and returns the directory they are in.
 pub(crate) fn build(release: bool) -> Result<PathBuf> {
     let mut build = cargo();
     build.arg("build");

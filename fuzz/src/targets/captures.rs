@@ -27,17 +27,17 @@ const TABLES: &str = "%";
 /// Most bytes of a single piece of data that are read.
 const LONGEST: u64 = 4 << 20;
 
-/// Folder of the good capture.
+/// Directory of the good capture.
 const GOOD: &str = "good";
 /// A launch of `counting_kernel` of the workload `capture-limits`, made by `rpd capture pack`.
 const CAPSULE: &[u8] = include_bytes!("../../../rpd-capture/testdata/counting.rpdk");
 
-/// Unpacks the valid capture into the folder [`GOOD`]. Its database gets smaller pages; its description then has no
+/// Unpacks the valid capture into the directory [`GOOD`]. Its database gets smaller pages; its description then has no
 /// hash of the database.
 fn unpack_good() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let capsule = folder.path().join("capsule");
-    let capture = folder.path().join(GOOD);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let capsule = directory.path().join("capsule");
+    let capture = directory.path().join(GOOD);
     std::fs::write(&capsule, CAPSULE).expect("written");
     std::fs::create_dir(&capture).expect("a directory");
     rpd_capture::unpack_capsule(&capsule, &capture).expect("unpacked");
@@ -48,13 +48,13 @@ fn unpack_good() -> tempfile::TempDir {
     let mut manifest = Manifest::read(&capture).expect("a description");
     manifest.database.clear();
     manifest.write(&capture).expect("written");
-    folder
+    directory
 }
 
 fn seeds() -> Vec<Vec<u8>> {
     let mut small = vec![IS_CAPSULE];
-    FOLDER.with_borrow(|folder| {
-        rpd_capture::pack_capsule(&folder.path().join(GOOD), &mut small).expect("packed");
+    DIRECTORY.with_borrow(|directory| {
+        rpd_capture::pack_capsule(&directory.path().join(GOOD), &mut small).expect("packed");
     });
     let changes = |first: u8| {
         let values = (0..16u8).flat_map(move |n| {
@@ -67,17 +67,17 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 thread_local! {
-    static FOLDER: RefCell<tempfile::TempDir> = RefCell::new(unpack_good());
+    static DIRECTORY: RefCell<tempfile::TempDir> = RefCell::new(unpack_good());
 }
 
 fn run(data: &[u8]) {
     let Some((&kind, rest)) = data.split_first() else {
         return;
     };
-    FOLDER.with_borrow(|folder| {
-        let capsule = folder.path().join("capsule");
-        let capture = folder.path().join("capture");
-        let good = folder.path().join(GOOD);
+    DIRECTORY.with_borrow(|directory| {
+        let capsule = directory.path().join("capsule");
+        let capture = directory.path().join("capture");
+        let good = directory.path().join(GOOD);
         let _ = std::fs::remove_dir_all(&capture);
         std::fs::create_dir(&capture).expect("a directory");
         let made = if kind & IS_CAPSULE != 0 {

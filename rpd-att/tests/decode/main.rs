@@ -2,8 +2,8 @@
 
 mod collect;
 mod damaged;
+mod directory;
 mod encoder;
-mod folder;
 mod gfx9;
 mod golden;
 mod library;

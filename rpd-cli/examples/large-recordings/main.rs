@@ -1,5 +1,5 @@
 //! Measures opening and writing of large recordings: `large-recordings [--texts] [RECORDS [DIRECTORY [STEP...]]]` makes a
-//! recording in a temporary folder of the directory and carries out every step (or those named) in its own process, from
+//! recording in a temporary directory of the directory and carries out every step (or those named) in its own process, from
 //! the recording and from the database that is made of it; commands from the database only. `recording:STEP` and
 //! `database:STEP` are steps from one of the two. One line per step: records per second, peak memory and processor time. With
 //! `--texts` each marker has a message of its own, of 1 KiB.
@@ -20,7 +20,7 @@ use step::{Outcome, Taken};
 /// The name by which a process of this program is the command.
 const COMMAND: &str = "rpd";
 
-/// Commands that read a database, and their words; `DB` stands for it and `OUT` for the folder of outputs.
+/// Commands that read a database, and their words; `DB` stands for it and `OUT` for the directory of outputs.
 const COMMANDS: [(&str, &[&str]); 5] = [
     (
         "query",

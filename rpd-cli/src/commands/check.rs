@@ -111,14 +111,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         Some(path) => Some(super::destination(NAME, Some(path), &given.command[..1])?),
         None => None,
     };
-    let folder = TemporaryDirectory::new().context(NAME)?;
-    let status = execute(&given, folder.path())?;
-    let findings = read(folder.path())?;
-    if let Some(reason) = unchecked(folder.path())? {
+    let directory = TemporaryDirectory::new().context(NAME)?;
+    let status = execute(&given, directory.path())?;
+    let findings = read(directory.path())?;
+    if let Some(reason) = unchecked(directory.path())? {
         let text = format!("check: the kernels of a process were not checked: {reason}");
         return Err(Failure::failed(text).into());
     }
-    let launches = launches(folder.path())?;
+    let launches = launches(directory.path())?;
     match output {
         // Without a launch it is not known whether there are errors.
         None if launches.is_empty() && findings.is_empty() => {}
@@ -138,9 +138,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
 }
 
 /// The launches of all processes of the run that were checked, by the name of the kernel.
-fn launches(folder: &Path) -> Result<BTreeMap<String, u64>> {
+fn launches(directory: &Path) -> Result<BTreeMap<String, u64>> {
     let mut launches = BTreeMap::new();
-    for file in files_of_processes(folder, LAUNCHES)? {
+    for file in files_of_processes(directory, LAUNCHES)? {
         let text = regular_file::read_text(&file, LARGEST_REPORT)
             .with_context(|| format!("check: {} cannot be read", file.display()))?;
         for line in text.lines() {
@@ -181,7 +181,7 @@ fn checked(launches: &BTreeMap<String, u64>) -> String {
 }
 
 /// Runs the program to its end. Returns its exit status.
-fn execute(given: &Arguments, folder: &Path) -> Result<u8> {
+fn execute(given: &Arguments, directory: &Path) -> Result<u8> {
     let options = Options {
         command: given
             .command
@@ -197,22 +197,22 @@ fn execute(given: &Arguments, folder: &Path) -> Result<u8> {
         },
         ..Options::default()
     };
-    let file = program::of(&options)?;
+    let file = program::find(&options)?;
     let inherited = |name: &str| std::env::var_os(name);
     let library_path = inherited("LD_LIBRARY_PATH");
-    let links = folder.join("lib");
+    let links = directory.join("lib");
     std::fs::create_dir(&links).with_context(|| links.display().to_string())?;
     let provider = backend::choose(&options, &[], library_path.as_deref(), &links)?;
-    let changes = environment::changes(&options, &provider, folder, true, &inherited)?;
+    let changes = environment::changes(&options, &provider, directory, true, &inherited)?;
     let signals = Signals::hold()?;
     let target = spawn::start(&file, &options.command, &changes, &signals)?;
     Ok(spawn::wait(target, &signals)?.status())
 }
 
 /// The files of all processes of the run whose names begin like this, in the order of their process ids.
-fn files_of_processes(folder: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .with_context(|| folder.display().to_string())?
+fn files_of_processes(directory: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(directory)
+        .with_context(|| directory.display().to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
             let name = path.file_name().map(|name| name.to_string_lossy());
@@ -224,8 +224,8 @@ fn files_of_processes(folder: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
 }
 
 /// Reason why the kernels of the first unchecked process were not checked; `None` if all were.
-fn unchecked(folder: &Path) -> Result<Option<String>> {
-    let files = files_of_processes(folder, UNCHECKED)?;
+fn unchecked(directory: &Path) -> Result<Option<String>> {
+    let files = files_of_processes(directory, UNCHECKED)?;
     let Some(file) = files.first() else {
         return Ok(None);
     };
@@ -235,13 +235,13 @@ fn unchecked(folder: &Path) -> Result<Option<String>> {
 }
 
 /// The findings of all processes of the run, in the order of their process ids.
-fn read(folder: &Path) -> Result<Vec<Finding>> {
+fn read(directory: &Path) -> Result<Vec<Finding>> {
     let mut objects = Objects {
-        folder,
+        directory,
         known: HashMap::new(),
     };
     let mut findings = Vec::new();
-    for file in files_of_processes(folder, FINDINGS)? {
+    for file in files_of_processes(directory, FINDINGS)? {
         let text = regular_file::read_text(&file, LARGEST_REPORT)
             .with_context(|| format!("check: {} cannot be read", file.display()))?;
         for line in text.lines() {
@@ -273,7 +273,7 @@ fn add(findings: &mut Vec<Finding>, finding: Finding) {
 
 /// Code objects that the simulator saved, and the places in them that have been looked up.
 struct Objects<'a> {
-    folder: &'a Path,
+    directory: &'a Path,
     known: HashMap<(String, u64), Vec<String>>,
 }
 
@@ -293,7 +293,7 @@ impl Objects<'_> {
 
     fn lines(&self, object: &str, address: u64) -> Vec<String> {
         // A program without debug information, or one that has damaged its code object, has no lines.
-        let path = self.folder.join(object);
+        let path = self.directory.join(object);
         let Ok(bytes) = regular_file::read(&path, Links::Refuse, LARGEST_CODE) else {
             return Vec::new();
         };
@@ -421,9 +421,9 @@ mod tests {
 
     #[test]
     fn check_findings_leave_out_incomplete_lines() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let mut objects = Objects {
-            folder: folder.path(),
+            directory: directory.path(),
             known: HashMap::new(),
         };
         let line =

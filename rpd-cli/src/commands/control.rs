@@ -221,7 +221,9 @@ fn request(given: &Arguments, runs: &[RunDirectory], request: Request, done: &st
 /// Whether the process of a recording runs, looked at again.
 fn still_runs(run: &RunDirectory, recording: &Recording) -> Result<bool> {
     let now = run.recordings()?;
-    let same = now.iter().find(|other| other.folder == recording.folder);
+    let same = now
+        .iter()
+        .find(|other| other.directory == recording.directory);
     Ok(same.is_some_and(|found| !found.has_ended()))
 }
 

@@ -223,7 +223,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             },
         )?;
     }
-    Ok(exit_status::of(complete))
+    Ok(exit_status::from_complete(complete))
 }
 
 impl Arguments {

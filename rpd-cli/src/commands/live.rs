@@ -28,7 +28,7 @@ const NAME: &str = "live";
 struct Arguments {
     /// Output directories of the runs [default: the current directory]
     #[arg(value_name = "DIR")]
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
     /// Format of tables
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
     format: Form,
@@ -67,19 +67,19 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(mut given) = super::parse::<Arguments>(NAME, arguments)? else {
         return Ok(SUCCESS);
     };
-    if given.folders.is_empty() {
-        given.folders.push(PathBuf::from("."));
+    if given.directories.is_empty() {
+        given.directories.push(PathBuf::from("."));
     }
     let (mut sessions, mut inputs) = (Vec::new(), Vec::new());
-    for folder in &given.folders {
-        let runs = find_runs(folder).runs;
+    for directory in &given.directories {
+        let runs = find_runs(directory).runs;
         if runs.is_empty() {
-            let problem = if folder.is_dir() {
+            let problem = if directory.is_dir() {
                 "holds no run that is not finished"
             } else {
                 "No such directory"
             };
-            return Err(Failure::failed(format!("{}: {problem}", folder.display())).into());
+            return Err(Failure::failed(format!("{}: {problem}", directory.display())).into());
         }
         let mut light = false;
         for run in runs {
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         if !light {
             return Err(Failure::failed(format!(
                 "{}: no run in it is a light recording (rpd --light); a run that has all dispatches one by one has no sums",
-                folder.display()
+                directory.display()
             ))
             .into());
         }

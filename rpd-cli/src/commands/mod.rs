@@ -144,7 +144,7 @@ fn expand(given: &[&PathBuf]) -> Result<Vec<PathBuf>> {
 /// The files in a directory that end so; where it has none, the databases of runs in its directories, pass by pass.
 fn databases(directory: &Path, ending: &str, depth: usize) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let mut folders = Vec::new();
+    let mut directories = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -155,16 +155,16 @@ fn databases(directory: &Path, ending: &str, depth: usize) -> std::io::Result<Ve
         if entry.file_type()?.is_dir() {
             // `pass_2` comes before `pass_10`.
             let number = name.rsplit_once('_').and_then(|(_, end)| end.parse().ok());
-            folders.push((number.unwrap_or(u64::MAX), path));
+            directories.push((number.unwrap_or(u64::MAX), path));
         } else if name.ends_with(ending) {
             found.push(path);
         }
     }
     found.sort();
     if found.is_empty() && depth > 0 {
-        folders.sort();
-        for (_, folder) in folders {
-            found.extend(databases(&folder, "_results.db", depth - 1)?);
+        directories.sort();
+        for (_, directory) in directories {
+            found.extend(databases(&directory, "_results.db", depth - 1)?);
         }
     }
     Ok(found)
@@ -377,16 +377,16 @@ mod tests {
 
     #[test]
     fn expand_replaces_directories_by_their_databases() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let make = |path: &str| {
-            let path = folder.path().join(path);
+            let path = directory.path().join(path);
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
             std::fs::write(path, "").expect("written");
         };
         let found = || {
-            let found = expand(&[&folder.path().to_owned()])?;
+            let found = expand(&[&directory.path().to_owned()])?;
             let name = |path: PathBuf| {
-                let path = path.strip_prefix(folder.path()).expect("below");
+                let path = path.strip_prefix(directory.path()).expect("below");
                 path.display().to_string()
             };
             Ok::<_, anyhow::Error>(found.into_iter().map(name).collect::<Vec<_>>())

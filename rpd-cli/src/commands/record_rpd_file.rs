@@ -28,35 +28,35 @@ pub(crate) fn run(
 ) -> Result<u8> {
     let file = std::env::var_os("RPDT_FILENAME").unwrap_or_else(|| "trace.rpd".into());
     let file = std::path::absolute(file).context("RPDT_FILENAME")?;
-    let mut folder = file.clone().into_os_string();
-    folder.push(".recording");
-    let folder = PathBuf::from(folder);
+    let mut directory = file.clone().into_os_string();
+    directory.push(".recording");
+    let directory = PathBuf::from(directory);
     let mut words: Vec<OsString> = OPTIONS.map(OsString::from).to_vec();
     // Recording begins when the program asks for it.
     if std::env::var_os("RPDT_AUTOSTART").is_some_and(|value| value == "0") {
         words.push("--selected-regions".into());
     }
-    words.extend(["-d".into(), folder.clone().into_os_string(), "--".into()]);
+    words.extend(["-d".into(), directory.clone().into_os_string(), "--".into()]);
     words.extend_from_slice(command);
     let status = profile(&words)?;
-    let databases = databases(&folder);
+    let databases = databases(&directory);
     if !databases.is_empty() {
         let mut words: Vec<OsString> = databases.iter().map(|path| path.into()).collect();
         words.extend(["--rpd".into(), file.into_os_string()]);
         export::run(&words)
-            .with_context(|| format!("what was recorded is in {}", folder.display()))?;
+            .with_context(|| format!("what was recorded is in {}", directory.display()))?;
         for database in databases {
             std::fs::remove_file(&database)
                 .with_context(|| format!("cannot remove {}", database.display()))?;
         }
     }
-    remove_empty(&folder);
+    remove_empty(&directory);
     Ok(status)
 }
 
-/// The databases in a folder and the folders in it.
-fn databases(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+/// The databases in a directory and the directories in it.
+fn databases(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries
         .flat_map(|entry| {
             let path = entry.path();
@@ -73,13 +73,13 @@ fn databases(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Removes the folder and those in it, if nothing else is there.
-fn remove_empty(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+/// Removes the directory and those in it, if nothing else is there.
+fn remove_empty(directory: &Path) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             remove_empty(&entry.path());
         }
     }
     // What else is there is a recording that `rpd recover` finishes.
-    let _ = std::fs::remove_dir(folder);
+    let _ = std::fs::remove_dir(directory);
 }

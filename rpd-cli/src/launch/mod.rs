@@ -94,15 +94,15 @@ fn missing_library(pass: &Pass) -> Option<String> {
 /// Checks a pass as far as possible before the first pass runs.
 fn check(pass: &Pass, environment: &Environment) -> Result<()> {
     let options = &pass.options;
-    program::of(options)?;
+    program::find(options)?;
     names::check(options, &environment.cwd)?;
     if pass.unprofiled.is_some() {
         return Ok(());
     }
     RunDirectory::check(options, &environment.cwd)?;
-    // Provider and environment are prepared on trial, in a folder that is removed again.
-    let folder = TemporaryDirectory::new()?;
-    prepare(pass, folder.path())?;
+    // Provider and environment are prepared on trial, in a directory that is removed again.
+    let directory = TemporaryDirectory::new()?;
+    prepare(pass, directory.path())?;
     Ok(())
 }
 
@@ -141,7 +141,7 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn run(&mut self, pass: &Pass) -> Result<End> {
         let options = &pass.options;
-        let program = program::of(options)?;
+        let program = program::find(options)?;
         if let Some(why) = &pass.unprofiled {
             return self.run_unprofiled(pass, &program, why);
         }

@@ -88,16 +88,16 @@ impl Plan {
     pub(crate) fn number(&mut self) {
         let several = self.passes.len() > 1;
         let counted = self.passes.iter().any(|pass| pass.counted);
-        let with_folders = several || (counted && self.stem.is_some());
-        if !with_folders {
+        let with_directories = several || (counted && self.stem.is_some());
+        if !with_directories {
             return;
         }
         let stem = self.stem.unwrap_or(DirectoryStem::Pass).text();
         for (pass, number) in self.passes.iter_mut().zip(1..) {
             let options = &mut pass.options;
             options.pass = Some(number);
-            let folder = options.output_directory.trim_end_matches('/');
-            options.output_directory = format!("{folder}/{stem}{number}");
+            let directory = options.output_directory.trim_end_matches('/');
+            options.output_directory = format!("{directory}/{stem}{number}");
         }
     }
 }

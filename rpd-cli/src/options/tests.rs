@@ -49,14 +49,14 @@ fn run_with(line: &str, environment: &[(&str, &str)]) -> Got {
     run_in(Path::new("/cwd"), line, environment)
 }
 
-fn run_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> Got {
+fn run_in(directory: &Path, line: &str, environment: &[(&str, &str)]) -> Got {
     let environment = Environment {
         compat: CalledAs::by(None, &words(line)).compat,
         variables: environment
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
-        cwd: folder.to_owned(),
+        cwd: directory.to_owned(),
     };
     match parse(&words(line)) {
         Err(failure) => Got::Failure(failure),
@@ -84,9 +84,9 @@ fn with_file(
     line: &str,
     environment: &[(&str, &str)],
 ) -> Result<Plan, Failure> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::write(folder.path().join(name), content).expect("writable");
-    match run_in(folder.path(), &format!("-i {name} {line}"), environment) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    std::fs::write(directory.path().join(name), content).expect("writable");
+    match run_in(directory.path(), &format!("-i {name} {line}"), environment) {
         Got::Plan(plan) => Ok(*plan),
         Got::Failure(failure) => Err(failure),
         _ => panic!("{line}: help or version"),

@@ -335,20 +335,20 @@ fn library(
         Some(_) => ':',
         None => '\0',
     };
-    let folders: Vec<PathBuf> = (option.list())
+    let directories: Vec<PathBuf> = (option.list())
         .iter()
         .flat_map(|word| word.split(split))
         .filter(|word| !word.is_empty())
         .map(|word| environment.cwd.join(word))
         .collect();
-    find_library(&folders).map(Some).map_err(|_| {
-        let folders: Vec<String> = (folders.iter())
-            .map(|folder| folder.display().to_string())
+    find_library(&directories).map(Some).map_err(|_| {
+        let directories: Vec<String> = (directories.iter())
+            .map(|directory| directory.display().to_string())
             .collect();
         option.refused(format_args!(
             "rocprof-trace-decoder library path not found: there is no librocprof-trace-decoder.so in {} or below; without \
              this option rpd's own decoder is used{}",
-            folders.join(", "),
+            directories.join(", "),
             own_decoder()
         ))
     })

@@ -36,8 +36,8 @@ pub(crate) struct Provider {
     pub(crate) simulated: bool,
     /// Path of the SDK's library.
     pub(crate) sdk: PathBuf,
-    /// Folder to put in front of `LD_LIBRARY_PATH`.
-    pub(crate) folder: PathBuf,
+    /// Directory to put in front of `LD_LIBRARY_PATH`.
+    pub(crate) directory: PathBuf,
     /// The ROCTx library, if the backend has one.
     pub(crate) roctx: Option<PathBuf>,
     /// Path of the collector's library.
@@ -55,7 +55,7 @@ impl Provider {
     }
 }
 
-/// Chooses the backend. `spare` is a writable folder for links; `suffixes` are the version suffixes of the SDK's `.so` to try.
+/// Chooses the backend. `spare` is a writable directory for links; `suffixes` are the version suffixes of the SDK's `.so` to try.
 pub(crate) fn choose(
     options: &Options,
     suffixes: &[String],
@@ -100,7 +100,7 @@ pub(crate) fn choose(
     match sdk {
         None => simulator(collector, register, spare, None),
         Some(found) => {
-            let folder = found.parent().unwrap_or(Path::new("/")).to_owned();
+            let directory = found.parent().unwrap_or(Path::new("/")).to_owned();
             // Some installations have only the library for programs, which leads to the SDK.
             let is_sdk = |path: &Path| {
                 let name = path.file_name().map(OsStr::as_encoded_bytes);
@@ -115,13 +115,13 @@ pub(crate) fn choose(
             // Development packages have the name without a version, and runtime packages the one with it.
             let roctx = ["1", ""].iter().find_map(|version| {
                 let dot = if version.is_empty() { "" } else { "." };
-                let path = folder.join(format!("{ROCTX}{dot}{version}"));
+                let path = directory.join(format!("{ROCTX}{dot}{version}"));
                 path.is_file().then_some(path)
             });
             Ok(Provider {
                 simulated: false,
                 sdk,
-                folder,
+                directory,
                 roctx,
                 collector,
                 register,
@@ -138,11 +138,11 @@ pub(crate) fn hip(provider: &Provider) -> Result<PathBuf, Failure> {
         .filter(|name| name.starts_with("libamdhip64"))
         .map(str::to_owned)
         .collect();
-    libraries::first_with(std::slice::from_ref(&provider.folder), &names).ok_or_else(|| {
+    libraries::first_with(std::slice::from_ref(&provider.directory), &names).ok_or_else(|| {
         Failure::failed(format!(
             "no {} found in {}",
             names.join(" or "),
-            provider.folder.display()
+            provider.directory.display()
         ))
     })
 }
@@ -189,26 +189,26 @@ fn find_library(
     names: &[String],
     library_path: Option<&OsStr>,
 ) -> Result<PathBuf, String> {
-    let mut folders = Vec::new();
+    let mut directories = Vec::new();
     if let Some(root) = &options.rocm_root {
-        folders.push(root.join("lib"));
-        folders.push(root.join("lib64"));
+        directories.push(root.join("lib"));
+        directories.push(root.join("lib64"));
     } else {
         if let Some(root) = std::env::var_os("ROCM_PATH").filter(|root| !root.is_empty()) {
-            folders.push(Path::new(&root).join("lib"));
+            directories.push(Path::new(&root).join("lib"));
         }
-        folders.extend(libraries::folders(library_path));
-        folders.push(PathBuf::from("/opt/rocm/lib"));
+        directories.extend(libraries::directories(library_path));
+        directories.push(PathBuf::from("/opt/rocm/lib"));
     }
-    // A folder of the simulator on an inherited path is no ROCm installation.
-    folders.retain(|folder| {
+    // A directory of the simulator on an inherited path is no ROCm installation.
+    directories.retain(|directory| {
         names.iter().all(|name| {
-            std::fs::canonicalize(folder.join(name))
+            std::fs::canonicalize(directory.join(name))
                 .is_ok_and(|path| path.file_name() == Some(OsStr::new(SIMULATOR)))
                 .eq(&false)
         })
     });
-    if let Some(found) = libraries::first_with(&folders, names) {
+    if let Some(found) = libraries::first_with(&directories, names) {
         return Ok(found);
     }
     if options.rocm_root.is_none()
@@ -218,7 +218,7 @@ fn find_library(
     {
         return Ok(found);
     }
-    let mut tried = libraries::list(&folders);
+    let mut tried = libraries::list(&directories);
     if options.rocm_root.is_none() {
         tried.push_str(", the loader's cache");
     }
@@ -236,21 +236,21 @@ fn simulator(
         .parent()
         .unwrap_or(Path::new("/"))
         .join("rpd-sim-lib");
-    let folder = match link(&library, &beside) {
+    let directory = match link(&library, &beside) {
         Ok(()) => beside,
         Err(_) => {
-            let folder = spare.join("sim");
-            link(&library, &folder).map_err(|error| {
-                Failure::failed(format!("cannot link {}: {error}", folder.display()))
+            let directory = spare.join("sim");
+            link(&library, &directory).map_err(|error| {
+                Failure::failed(format!("cannot link {}: {error}", directory.display()))
             })?;
-            folder
+            directory
         }
     };
-    let roctx = Some(folder.join(format!("{ROCTX}.1"))).filter(|path| path.exists());
+    let roctx = Some(directory.join(format!("{ROCTX}.1"))).filter(|path| path.exists());
     Ok(Provider {
         simulated: true,
-        sdk: folder.join(format!("{SDK}.1")),
-        folder,
+        sdk: directory.join(format!("{SDK}.1")),
+        directory,
         roctx,
         collector,
         register,
@@ -258,21 +258,21 @@ fn simulator(
     })
 }
 
-/// Makes every soname in `folder` a link to the library. Safe when several runs do so at the same time.
-fn link(library: &Path, folder: &Path) -> std::io::Result<()> {
+/// Makes every soname in `directory` a link to the library. Safe when several runs do so at the same time.
+fn link(library: &Path, directory: &Path) -> std::io::Result<()> {
     let library = &std::fs::canonicalize(library)?;
-    std::fs::create_dir_all(folder)?;
+    std::fs::create_dir_all(directory)?;
     for name in SONAMES
         .lines()
         .map(|line| line.split('#').next().unwrap_or_default().trim())
         .filter(|name| !name.is_empty())
     {
-        let path = folder.join(name);
+        let path = directory.join(name);
         if std::fs::canonicalize(&path).is_ok_and(|target| target == *library) {
             continue;
         }
         // A link to another target is replaced by a rename, so that no concurrent run finds it missing.
-        let fresh = folder.join(format!(".{name}.{}", std::process::id()));
+        let fresh = directory.join(format!(".{name}.{}", std::process::id()));
         match std::fs::remove_file(&fresh) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}

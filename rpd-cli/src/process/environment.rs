@@ -73,7 +73,7 @@ pub(crate) fn changes(
     }
     set("LD_PRELOAD", join(&preload, ":"));
 
-    let path = folders(provider, inherited("LD_LIBRARY_PATH").as_deref());
+    let path = directories(provider, inherited("LD_LIBRARY_PATH").as_deref());
     let mut tools = words(inherited("ROCP_TOOL_LIBRARIES"), &[':']);
     for tool in tools.iter().filter(|tool| *tool != collector) {
         check_tool(tool, &path)?;
@@ -160,18 +160,18 @@ pub(crate) fn preload(options: &Options, inherited: Option<OsString>) -> OsStrin
     join(&preloaded(options, inherited), ":")
 }
 
-/// `LD_LIBRARY_PATH` with the provider's folder.
+/// `LD_LIBRARY_PATH` with the provider's directory.
 pub(crate) fn library_path(provider: &Provider, inherited: Option<&OsStr>) -> OsString {
-    joined(folders(provider, inherited))
+    joined(directories(provider, inherited))
 }
 
-fn folders(provider: &Provider, inherited: Option<&OsStr>) -> Vec<PathBuf> {
-    let mut path = libraries::folders(inherited);
-    path.retain(|folder| *folder != provider.folder);
+fn directories(provider: &Provider, inherited: Option<&OsStr>) -> Vec<PathBuf> {
+    let mut path = libraries::directories(inherited);
+    path.retain(|directory| *directory != provider.directory);
     if provider.simulated {
-        path.insert(0, provider.folder.clone());
+        path.insert(0, provider.directory.clone());
     } else {
-        path.push(provider.folder.clone());
+        path.push(provider.directory.clone());
     }
     path
 }
@@ -210,11 +210,11 @@ fn check_tool(tool: &OsStr, path: &[PathBuf]) -> Result<(), Failure> {
         file.is_file().then(|| file.to_owned())
     } else {
         let name = tool.to_string_lossy().into_owned();
-        let mut folders = path.to_vec();
+        let mut directories = path.to_vec();
         for standard in ["/lib64", "/usr/lib64", "/lib", "/usr/lib"] {
-            folders.push(PathBuf::from(standard));
+            directories.push(PathBuf::from(standard));
         }
-        libraries::first_with(&folders, std::slice::from_ref(&name))
+        libraries::first_with(&directories, std::slice::from_ref(&name))
             .or_else(|| libraries::in_loader_cache(&name))
     };
     let readable = found.as_ref().is_some_and(|file| {
@@ -247,7 +247,7 @@ mod tests {
         Provider {
             simulated,
             sdk: PathBuf::from("/sdk/sdk"),
-            folder: PathBuf::from("/sdk"),
+            directory: PathBuf::from("/sdk"),
             roctx: Some(PathBuf::from("/sdk/roctx")),
             collector: PathBuf::from("/rpd/collect"),
             register: PathBuf::from("/rpd/register"),

@@ -83,11 +83,11 @@ mod tests {
 
     #[test]
     fn program_image_shows_why_it_cannot_be_traced() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let own = std::env::current_exe().expect("this test");
         assert_eq!(obstacle(&own), None);
 
-        let path = |name: &str| folder.path().join(name);
+        let path = |name: &str| directory.path().join(name);
         let write = |name: &str, bytes: &[u8], mode: u32| {
             std::fs::write(path(name), bytes).expect("written");
             std::fs::set_permissions(path(name), Permissions::from_mode(mode)).expect("a mode");

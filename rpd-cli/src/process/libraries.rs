@@ -6,42 +6,42 @@ use std::process::Command;
 
 use crate::failure::Failure;
 
-/// The path of one of rpd's libraries: beside the program, in `../lib/rpd`, or in cargo's target folder.
+/// The path of one of rpd's libraries: beside the program, in `../lib/rpd`, or in cargo's target directory.
 pub(crate) fn own(name: &str) -> Result<PathBuf, Failure> {
     let program = std::env::current_exe()
         .and_then(std::fs::canonicalize)
         .map_err(|error| Failure::failed(format!("cannot find the path of rpd itself: {error}")))?;
-    let folder = program.parent().unwrap_or(Path::new("/"));
-    let mut folders = vec![folder.to_owned(), folder.join("deps")];
-    if let Some(parent) = folder.parent() {
-        folders.push(parent.join("lib/rpd"));
-        if folder.file_name() == Some(OsStr::new("deps")) {
-            folders.push(parent.to_owned());
+    let directory = program.parent().unwrap_or(Path::new("/"));
+    let mut directories = vec![directory.to_owned(), directory.join("deps")];
+    if let Some(parent) = directory.parent() {
+        directories.push(parent.join("lib/rpd"));
+        if directory.file_name() == Some(OsStr::new("deps")) {
+            directories.push(parent.to_owned());
         }
     }
-    match first_with(&folders, &[name.to_owned()]) {
+    match first_with(&directories, &[name.to_owned()]) {
         Some(found) => Ok(found),
         None => Err(Failure::failed(format!(
             "{name} is not installed with rpd (looked in {})",
-            list(&folders)
+            list(&directories)
         ))),
     }
 }
 
-/// The first `folder/name` that is a file; folders are tried in order, names within a folder.
-pub(crate) fn first_with(folders: &[PathBuf], names: &[String]) -> Option<PathBuf> {
-    folders
+/// The first `directory/name` that is a file; directories are tried in order, names within a directory.
+pub(crate) fn first_with(directories: &[PathBuf], names: &[String]) -> Option<PathBuf> {
+    directories
         .iter()
-        .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+        .flat_map(|directory| names.iter().map(move |name| directory.join(name)))
         .find(|path| path.is_file())
 }
 
-/// Folders of a search path such as `LD_LIBRARY_PATH`, empty entries left out.
-pub(crate) fn folders(path: Option<&OsStr>) -> Vec<PathBuf> {
+/// Directories of a search path such as `LD_LIBRARY_PATH`, empty entries left out.
+pub(crate) fn directories(path: Option<&OsStr>) -> Vec<PathBuf> {
     path.map(std::env::split_paths)
         .into_iter()
         .flatten()
-        .filter(|folder| !folder.as_os_str().is_empty())
+        .filter(|directory| !directory.as_os_str().is_empty())
         .collect()
 }
 
@@ -60,11 +60,11 @@ pub(crate) fn in_loader_cache(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// A list of folders for a message.
-pub(crate) fn list(folders: &[PathBuf]) -> String {
-    let texts: Vec<String> = folders
+/// A list of directories for a message.
+pub(crate) fn list(directories: &[PathBuf]) -> String {
+    let texts: Vec<String> = directories
         .iter()
-        .map(|folder| folder.display().to_string())
+        .map(|directory| directory.display().to_string())
         .collect();
     texts.join(", ")
 }

@@ -292,19 +292,19 @@ fn position(counter: &Counter, instance: &CounterInstance) -> Position {
     position
 }
 
-/// Beside the pass directories. Only the last part of the prefix counts: folders in it are within those of the passes.
+/// Beside the pass directories. Only the last part of the prefix counts: directories in it are within those of the passes.
 fn path(facts: &Facts<'_>) -> PathBuf {
     let options = facts.options;
-    let folder = Path::new(&options.output_directory)
+    let directory = Path::new(&options.output_directory)
         .parent()
         .and_then(Path::to_str)
         .unwrap_or_default();
-    let folder = unescape_path(&facts.process.cwd).join(unescape_path(&facts.expand(folder)));
+    let directory = unescape_path(&facts.process.cwd).join(unescape_path(&facts.expand(directory)));
     let prefix = match options.output_file.as_str() {
         "" | DEFAULT_PREFIX => String::new(),
         given => facts.expand(given),
     };
-    // Every MPI rank runs its own rpd, and all of them write into the folder.
+    // Every MPI rank runs its own rpd, and all of them write into the directory.
     let ranks: u64 = facts.expand("%size%").parse().unwrap_or(1);
     let named = !prefix.is_empty() && prefix != options.output_file;
     let rank = if ranks > 1 && !named {
@@ -313,8 +313,8 @@ fn path(facts: &Facts<'_>) -> PathBuf {
         String::new()
     };
     match prefix.rsplit('/').next().unwrap_or_default() {
-        "" => folder.join(format!("passes{rank}.csv")),
-        last => folder.join(unescape_path(&format!("{last}_passes{rank}.csv"))),
+        "" => directory.join(format!("passes{rank}.csv")),
+        last => directory.join(unescape_path(&format!("{last}_passes{rank}.csv"))),
     }
 }
 
@@ -325,9 +325,9 @@ mod tests {
     use rpd_core::ids::{AgentHandle, CounterId, KernelId, Nanoseconds};
     use rpd_core::session::{CounterDimension, CounterValue, Process, ValueRange};
 
-    fn options(folder: &Path, prefix: &str, pass: u32) -> Options {
+    fn options(directory: &Path, prefix: &str, pass: u32) -> Options {
         Options {
-            output_directory: format!("{}/pass_{pass}", folder.display()),
+            output_directory: format!("{}/pass_{pass}", directory.display()),
             output_file: prefix.to_owned(),
             pass: Some(pass),
             ..Options::default()
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn comparison_matches_dispatches_by_kernel_and_order() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let gpu = gpu(vec![
             counter("HIT", &[("DIMENSION_INSTANCE", 2)]),
             counter("MISS", &[("DIMENSION_INSTANCE", 2)]),
@@ -411,7 +411,7 @@ mod tests {
         }];
         let mut comparison = Comparison::new(&computed);
         let add = |comparison: &mut Comparison<'_>, pass, session: &Session| {
-            comparison.add(session, &options(folder.path(), "sub/run", pass), "host");
+            comparison.add(session, &options(directory.path(), "sub/run", pass), "host");
         };
         // Pass 1 is two processes, the second with one dispatch more of kernel 2.
         add(&mut comparison, 1, &session("HIT", &[(1, 1.0), (2, 2.0)]));
@@ -422,7 +422,7 @@ mod tests {
             &session("MISS", &[(2, 7.0), (1, 4.0), (2, 0.0), (2, 5.0)]),
         );
         let path = comparison.write().expect("written").expect("rows");
-        assert_eq!(path, folder.path().join("run_passes.csv"));
+        assert_eq!(path, directory.path().join("run_passes.csv"));
         let text = std::fs::read_to_string(path).expect("a file");
         let cells: Vec<Vec<String>> = text
             .lines()
@@ -463,7 +463,7 @@ mod tests {
 
     #[test]
     fn comparison_matches_dispatches_gpu_by_gpu() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let mut comparison = Comparison::new(&[]);
         let mut add = |pass, agents: &[u64]| {
             let dispatches: Vec<_> = agents.iter().map(|agent| (1, *agent as f64)).collect();
@@ -474,7 +474,7 @@ mod tests {
                 ..Agent::default()
             });
             session.counted.dispatches.agent = agents.iter().copied().map(AgentHandle).collect();
-            comparison.add(&session, &options(folder.path(), "", pass), "host");
+            comparison.add(&session, &options(directory.path(), "", pass), "host");
         };
         // The GPUs alternate, only the second is counted, and the second is faster.
         add(1, &[7, 8, 7, 8]);

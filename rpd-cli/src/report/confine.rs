@@ -1,4 +1,4 @@
-//! Restricts the paths to which `rpd recover` writes: a run's folder may hold forged options.
+//! Restricts the paths to which `rpd recover` writes: a run's directory may hold forged options.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -29,16 +29,16 @@ impl ConfinedDirectory {
 
     /// Refuses a target whose files would be outside the directory.
     pub(super) fn check(&self, target: &Target, options: &Options) -> Result<()> {
-        let mut folders = vec![target.parent()];
+        let mut directories = vec![target.parent()];
         if let Some(file) = tables::file(options, target) {
-            folders.push(file.parent().unwrap_or(Path::new("/")).to_owned());
+            directories.push(file.parent().unwrap_or(Path::new("/")).to_owned());
         }
-        for folder in folders {
-            if !resolved(&folder).is_some_and(|path| path.starts_with(&self.root)) {
+        for directory in directories {
+            if !resolved(&directory).is_some_and(|path| path.starts_with(&self.root)) {
                 return Err(Failure::failed(format!(
                     "its files would go to {}, which is outside of {}; `rpd recover --output-directory DIR` writes them \
                      to a directory of your choice",
-                    folder.display(),
+                    directory.display(),
                     self.root.display()
                 ))
                 .into());
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn confined_outputs_stay_inside_the_directory() {
-        let place = tempfile::tempdir().expect("a folder");
+        let place = tempfile::tempdir().expect("a directory");
         let root = place.path().join("out");
         std::fs::create_dir_all(root.join("sub")).expect("made");
         std::fs::create_dir(place.path().join("else")).expect("made");

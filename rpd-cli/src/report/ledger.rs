@@ -354,7 +354,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     if ledger.dropped > 0 {
         lines.push(format!(
             "{name}: WARNING: {} {} missing from the outputs: the target could not store what it recorded \
-             (a full disk, no free inodes, a limit on file sizes, a folder it could no longer reach, or signal handlers \
+             (a full disk, no free inodes, a limit on file sizes, a directory it could no longer reach, or signal handlers \
              that interrupted one another while it was stored)",
             count(ledger.dropped, "record"),
             if ledger.dropped == 1 { "is" } else { "are" },
@@ -362,7 +362,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     }
     if ledger.lost_processes > 0 {
         lines.push(format!(
-            "{name}: WARNING: {} could not write in the folder of this run (after chroot or a change of user, or when it \
+            "{name}: WARNING: {} could not write in the directory of this run (after chroot or a change of user, or when it \
              was removed); {} missing from the outputs",
             count(ledger.lost_processes, "forked process"),
             match ledger.lost_records {
@@ -554,7 +554,7 @@ pub(super) fn kept_recording(run: &Path) -> String {
 
 /// A target in which the collector never ran.
 pub(super) fn nothing_loaded(options: &Options) -> String {
-    let why = match program::of(options).map(|program| image::obstacle(&program)) {
+    let why = match program::find(options).map(|program| image::obstacle(&program)) {
         Ok(Some(obstacle)) => format!("the collector cannot be loaded into it: {obstacle}"),
         _ => "it ended before the collector was loaded into it, or its loader ignores LD_PRELOAD"
             .to_owned(),

@@ -84,7 +84,7 @@ pub(crate) fn finish(
             Duration::from_nanos(options.stacks.symbolize_limit),
             low_priority::lower,
         )),
-        trace_folders: RefCell::default(),
+        trace_directories: RefCell::default(),
         is_snapshot: false,
     };
     // Processes that still run are reported by the next report.
@@ -171,7 +171,7 @@ pub(crate) fn snapshot(run: &RunDirectory, options: &Options) -> Result<bool> {
             Duration::from_nanos(options.stacks.symbolize_limit),
             low_priority::lower,
         )),
-        trace_folders: RefCell::default(),
+        trace_directories: RefCell::default(),
         is_snapshot: true,
     };
     let (mut lines, mut complete) = (Vec::new(), true);
@@ -202,8 +202,8 @@ struct Report<'a> {
     confined: Option<&'a ConfinedDirectory>,
     /// Looks up the symbols of all processes within one limit of time.
     symbols: RefCell<Limited>,
-    /// Folders of thread traces in the directory of the outputs.
-    trace_folders: RefCell<collected::Folders>,
+    /// Directories of thread traces in the directory of the outputs.
+    trace_directories: RefCell<collected::Directories>,
     /// The recording goes on, and its report will be written to files of other names.
     is_snapshot: bool,
 }
@@ -220,9 +220,9 @@ impl Report<'_> {
         let weight = self.run.size_of(recording);
         self.progress.step("reading", weight, 0);
         let open = || {
-            let folder = self.run.open_recording(recording)?;
+            let directory = self.run.open_recording(recording)?;
             let path = self.run.path_of(recording);
-            Ok(Session::open_at(folder, &path, load)?)
+            Ok(Session::open_at(directory, &path, load)?)
         };
         match isolated("reading the recording", open) {
             Ok(mut session) => {
@@ -284,8 +284,8 @@ impl Report<'_> {
         self.progress.step("decoding thread traces", 0, 0);
         let sources = self.confined.is_none();
         outcome.files.extend(isolated("thread traces", || {
-            let folders = &mut self.trace_folders.borrow_mut();
-            collected::process(session, self.options, target, sources, folders)
+            let directories = &mut self.trace_directories.borrow_mut();
+            collected::process(session, self.options, target, sources, directories)
         })?);
         Ok(())
     }
@@ -388,8 +388,8 @@ impl Report<'_> {
             Some(confined) => confined.check(target, self.options),
             None => Ok(()),
         };
-        let folder = &recording.folder;
-        if let Some(target) = state.targets.get(folder)
+        let directory = &recording.directory;
+        if let Some(target) = state.targets.get(directory)
             && check(target).is_ok()
         {
             return Ok(target.clone());
@@ -402,7 +402,7 @@ impl Report<'_> {
         let descendant = !state.is_root(&recording.image);
         let target = state.names.target(&facts, descendant);
         check(&target)?;
-        state.targets.insert(folder.clone(), target.clone());
+        state.targets.insert(directory.clone(), target.clone());
         Ok(target)
     }
 }

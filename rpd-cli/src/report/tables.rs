@@ -307,9 +307,9 @@ mod tests {
 
     #[test]
     fn a_file_holds_the_tables_without_indentation() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         let target = Target {
-            directory: folder.path().to_owned(),
+            directory: directory.path().to_owned(),
             prefix: "deep/run".to_owned(),
         };
         let mut options = Options::default();
@@ -322,7 +322,7 @@ mod tests {
             .deliver(&options, &target, Some("a[1]"))
             .expect("delivered")
             .expect("a file");
-        assert_eq!(file, folder.path().join("deep/run_summary.txt"));
+        assert_eq!(file, directory.path().join("deep/run_summary.txt"));
         let text = std::fs::read_to_string(file).expect("readable");
         assert!(text.starts_with("\nRPD SUMMARY:\n\n|"), "{text}");
         assert!(

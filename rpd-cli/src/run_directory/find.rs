@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use rpd_spool::OPTIONS_FILE;
 
-use super::folder::Folder;
+use super::directory::Directory;
 use super::{
-    DONE_PREFIX, RUN_PREFIX, RunDirectory, SPOOL_FOLDER, is_named, is_spool, parent, remove_done,
-    remove_spool,
+    DONE_PREFIX, RUN_PREFIX, RunDirectory, SPOOL_DIRECTORY, is_named, is_spool, parent,
+    remove_done, remove_spool,
 };
 
 /// The runs that `rpd recover` finds in a directory.
@@ -17,7 +17,7 @@ use super::{
 pub(crate) struct FoundRuns {
     /// Runs that are not done, with the reason if one cannot be finished.
     pub(crate) runs: Vec<Result<RunDirectory>>,
-    /// Whether folders were removed: of runs that were done, or empty ones.
+    /// Whether directories were removed: of runs that were done, or empty ones.
     pub(crate) cleaned: bool,
 }
 
@@ -34,14 +34,14 @@ pub(crate) fn find_runs(path: &Path) -> FoundRuns {
     }
     let own = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if is_spool(&own) {
-        if let Ok(output) = Folder::open(parent(&own)) {
-            found.look_in(output.folder(SPOOL_FOLDER));
+        if let Ok(output) = Directory::open(parent(&own)) {
+            found.look_in(output.directory(SPOOL_DIRECTORY));
         }
         return found;
     }
     if path.join(OPTIONS_FILE).is_file() {
         if let Some(name) = own.file_name().and_then(|name| name.to_str())
-            && let Ok(place) = Folder::open(parent(&own))
+            && let Ok(place) = Directory::open(parent(&own))
         {
             found.runs.push(RunDirectory::open(place, name));
         }
@@ -63,10 +63,10 @@ pub(crate) fn find_runs(path: &Path) -> FoundRuns {
     // Reports come in the same order every time.
     outputs.sort();
     for output in outputs {
-        if let Ok(output) = Folder::open(&output)
-            && output.has(SPOOL_FOLDER)
+        if let Ok(output) = Directory::open(&output)
+            && output.has(SPOOL_DIRECTORY)
         {
-            found.look_in(output.folder(SPOOL_FOLDER));
+            found.look_in(output.directory(SPOOL_DIRECTORY));
         }
     }
     found
@@ -75,9 +75,9 @@ pub(crate) fn find_runs(path: &Path) -> FoundRuns {
 impl FoundRuns {
     /// Adds the run of this name, unless it has become done.
     fn find_run(&mut self, place: &Path, name: &str) {
-        let spool = match (is_spool(place), Folder::open(parent(place))) {
-            (true, Ok(output)) => output.folder(SPOOL_FOLDER),
-            _ => Folder::open(place).map_err(anyhow::Error::from),
+        let spool = match (is_spool(place), Directory::open(parent(place))) {
+            (true, Ok(output)) => output.directory(SPOOL_DIRECTORY),
+            _ => Directory::open(place).map_err(anyhow::Error::from),
         };
         let spool = match spool {
             Ok(spool) => spool,
@@ -93,8 +93,8 @@ impl FoundRuns {
         }
     }
 
-    /// Adds the runs in a folder of run directories.
-    fn look_in(&mut self, spool: Result<Folder>) {
+    /// Adds the runs in a directory of run directories.
+    fn look_in(&mut self, spool: Result<Directory>) {
         let spool = match spool {
             Ok(spool) => spool,
             Err(error) => return self.runs.push(Err(error)),

@@ -1,10 +1,10 @@
 //! The directory of a run: holds the collector's recordings until all outputs are written.
 //!
 //! A recording whose outputs are complete is renamed from `proc-*` to `done-*` before its first file is removed, and so is a
-//! run, from `run-*` to `done-*`. A `done-*` folder has no data that is still needed: any later rpd removes it.
+//! run, from `run-*` to `done-*`. A `done-*` directory has no data that is still needed: any later rpd removes it.
 
+mod directory;
 mod find;
-mod folder;
 mod processes;
 mod state;
 
@@ -20,19 +20,19 @@ use rpd_spool::kernel_filter;
 use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE};
 
 use crate::failure::Failure;
+use directory::Directory;
 pub(crate) use find::{FoundRuns, find_runs};
-use folder::Folder;
 pub(crate) use processes::{Attached, ImageState};
 pub(crate) use state::RunState;
 
-/// Folder within an output directory that holds run directories.
-const SPOOL_FOLDER: &str = ".rpd";
+/// Directory within an output directory that holds run directories.
+const SPOOL_DIRECTORY: &str = ".rpd";
 const RUN_PREFIX: &str = "run-";
 /// Prefix of the names of runs and recordings whose outputs are complete.
 const DONE_PREFIX: &str = "done-";
 /// Largest size of a file of options, in bytes. It holds counter definitions and the environment.
 const LARGEST_OPTIONS: u64 = 64 << 20;
-/// Attempts to create a run directory while ending runs remove its parent folder.
+/// Attempts to create a run directory while ending runs remove its parent directory.
 const ATTEMPTS: usize = 100;
 
 /// The directory of a run, open and owned by this process.
@@ -41,8 +41,8 @@ pub(crate) struct RunDirectory {
     path: PathBuf,
     name: String,
     /// The directory `.rpd` that contains the run's directory.
-    spool: Folder,
-    folder: Folder,
+    spool: Directory,
+    directory: Directory,
     /// The user says that all processes have ended.
     forced: bool,
 }
@@ -50,8 +50,8 @@ pub(crate) struct RunDirectory {
 /// A recording: the data of one process image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recording {
-    /// Name of its folder.
-    pub(crate) folder: String,
+    /// Name of its directory.
+    pub(crate) directory: String,
     /// Process image that was recorded.
     pub(crate) image: ProcessImage,
     /// Whether the process image is still running.
@@ -72,10 +72,10 @@ impl Recording {
     }
 }
 
-/// Checks that files and directories can be made in `folder`, which is the output directory or the part of it that exists.
+/// Checks that files and directories can be made in `directory`, which is the output directory or the part of it that exists.
 /// Mode bits do not stop root, so a file is really made.
-fn probe(output: &Path, folder: &Path) -> Result<(), Failure> {
-    let attempt = || tempfile::tempfile_in(folder)?.write_all(b"probe");
+fn probe(output: &Path, directory: &Path) -> Result<(), Failure> {
+    let attempt = || tempfile::tempfile_in(directory)?.write_all(b"probe");
     attempt().map_err(|error| unwritable(output, &error))
 }
 
@@ -99,7 +99,7 @@ impl RunDirectory {
             serde_json::to_vec_pretty(options).context("cannot write the options as JSON")?;
         let written = run
             .write_selection(options)
-            .and_then(|()| run.folder.write(OPTIONS_FILE, &text));
+            .and_then(|()| run.directory.write(OPTIONS_FILE, &text));
         if let Err(error) = written {
             run.remove();
             return Err(error.context(format!(
@@ -112,31 +112,31 @@ impl RunDirectory {
 
     fn make(output: &Path, launch_time: u64) -> Result<RunDirectory> {
         let name = format!("{RUN_PREFIX}{}-{launch_time}", std::process::id());
-        let path = output.join(SPOOL_FOLDER).join(&name);
+        let path = output.join(SPOOL_DIRECTORY).join(&name);
         let failed =
             |error: io::Error| Failure::failed(format!("cannot make {}: {error}", path.display()));
-        let output = Folder::open(output).map_err(failed)?;
+        let output = Directory::open(output).map_err(failed)?;
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let made = output.make_or_open(SPOOL_FOLDER).and_then(|spool| {
-                let folder = spool.make(&name)?;
-                Ok((spool, folder))
+            let made = output.make_or_open(SPOOL_DIRECTORY).and_then(|spool| {
+                let directory = spool.make(&name)?;
+                Ok((spool, directory))
             });
             match made {
-                Ok((spool, folder)) => {
+                Ok((spool, directory)) => {
                     // File systems without locks leave the process id in the name.
-                    let _ = folder.try_lock();
+                    let _ = directory.try_lock();
                     remove_done(&spool);
                     return Ok(RunDirectory {
                         path,
                         name,
                         spool,
-                        folder,
+                        directory,
                         forced: false,
                     });
                 }
-                // Another run has just ended and removed the folder.
+                // Another run has just ended and removed the directory.
                 Err(error)
                     if attempts < ATTEMPTS
                         && (is_missing(&error) || !path.parent().is_some_and(Path::exists)) => {}
@@ -159,11 +159,11 @@ impl RunDirectory {
             if !pattern.is_empty() {
                 let table = kernel_filter::compile(pattern)
                     .with_context(|| format!("cannot compile the kernel filter {pattern}"))?;
-                self.folder.write(file, &table)?;
+                self.directory.write(file, &table)?;
             }
         }
         if !options.extra_counters.is_empty() {
-            self.folder
+            self.directory
                 .write(EXTRA_COUNTERS_FILE, options.extra_counters.as_bytes())?;
         }
         Ok(())
@@ -176,10 +176,10 @@ impl RunDirectory {
         // A link to nothing is there, too, and nothing can be made in it.
         let existing = output
             .ancestors()
-            .find(|folder| folder.symlink_metadata().is_ok());
+            .find(|directory| directory.symlink_metadata().is_ok());
         probe(&output, existing.unwrap_or(Path::new("/")))?;
-        if let Ok(output) = Folder::open(&output)
-            && let Err(error) = output.own(SPOOL_FOLDER)
+        if let Ok(output) = Directory::open(&output)
+            && let Err(error) = output.own(SPOOL_DIRECTORY)
             && !is_missing(&error)
         {
             return Err(error);
@@ -187,14 +187,14 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Opens an existing run directory in an open folder, which must belong to this user.
-    fn open(spool: Folder, name: &str) -> Result<RunDirectory> {
-        let folder = spool.folder(name)?;
+    /// Opens an existing run directory in an open directory, which must belong to this user.
+    fn open(spool: Directory, name: &str) -> Result<RunDirectory> {
+        let directory = spool.directory(name)?;
         Ok(RunDirectory {
-            path: folder.path().to_owned(),
+            path: directory.path().to_owned(),
             name: name.to_owned(),
             spool,
-            folder,
+            directory,
             forced: false,
         })
     }
@@ -215,16 +215,16 @@ impl RunDirectory {
 
     /// The path of a recording, for messages.
     pub(crate) fn path_of(&self, recording: &Recording) -> PathBuf {
-        self.path.join(&recording.folder)
+        self.path.join(&recording.directory)
     }
 
     /// Size on disk of a recording's files, in bytes.
     pub(crate) fn size_of(&self, recording: &Recording) -> u64 {
         use std::os::unix::fs::MetadataExt as _;
-        let Ok(folder) = self.folder.folder(&recording.folder) else {
+        let Ok(directory) = self.directory.directory(&recording.directory) else {
             return 0;
         };
-        let entries = std::fs::read_dir(folder.inside(""));
+        let entries = std::fs::read_dir(directory.inside(""));
         let files = entries.into_iter().flatten().flatten();
         files
             .filter_map(|entry| entry.metadata().ok())
@@ -232,9 +232,12 @@ impl RunDirectory {
             .sum()
     }
 
-    /// Opens the folder of a recording.
+    /// Opens the directory of a recording.
     pub(crate) fn open_recording(&self, recording: &Recording) -> Result<OwnedFd> {
-        Ok(self.folder.folder(&recording.folder)?.descriptor()?)
+        Ok(self
+            .directory
+            .directory(&recording.directory)?
+            .descriptor()?)
     }
 
     /// The rpd that works on this run, if there is one beside this one, for messages. From then on it is this one.
@@ -243,10 +246,10 @@ impl RunDirectory {
         let pid = processes::front_end(name);
         let shown = |pid| format!("its rpd (process {pid})");
         // It is locked before the options are written. Without them a lock would take its place.
-        if !self.folder.has(OPTIONS_FILE) {
+        if !self.directory.has(OPTIONS_FILE) {
             return pid.map(shown);
         }
-        match self.folder.try_lock() {
+        match self.directory.try_lock() {
             Ok(true) => None,
             Ok(false) => Some(pid.map_or_else(|| "another rpd".to_owned(), shown)),
             Err(_) => pid.map(shown),
@@ -257,7 +260,7 @@ impl RunDirectory {
     pub(crate) fn options(&self) -> Result<Options> {
         let file = self.path.join(OPTIONS_FILE);
         let text = self
-            .folder
+            .directory
             .read(OPTIONS_FILE, LARGEST_OPTIONS)
             .with_context(|| format!("{} cannot be read", file.display()))?;
         serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))
@@ -265,21 +268,21 @@ impl RunDirectory {
 
     /// Reads the state of the reports of the run.
     pub(crate) fn state(&self) -> Result<RunState> {
-        RunState::read(&self.folder)
+        RunState::read(&self.directory)
     }
 
     /// Writes the state of the reports of the run.
     pub(crate) fn set_state(&self, state: &RunState) -> Result<()> {
-        state.write(&self.folder)
+        state.write(&self.directory)
     }
 
     /// The recorded process images, in the order in which they were loaded.
     pub(crate) fn recordings(&self) -> Result<Vec<Recording>> {
         let mut found: Vec<Recording> = Vec::new();
-        for name in self.folder.names()? {
-            if let Some(image) = ProcessImage::from_folder(&name) {
+        for name in self.directory.names()? {
+            if let Some(image) = ProcessImage::from_directory(&name) {
                 found.push(Recording {
-                    folder: name,
+                    directory: name,
                     image,
                     state: ImageState::Ended,
                 });
@@ -290,9 +293,9 @@ impl RunDirectory {
             // An image that was replaced by a later one of the same process has ended.
             if !self.forced && !found[index].is_replaced(&found) {
                 let image = found[index].image;
-                let folder = self.folder.own(&found[index].folder);
-                found[index].state = match folder {
-                    Ok(folder) => processes::state(&image, &folder),
+                let directory = self.directory.own(&found[index].directory);
+                found[index].state = match directory {
+                    Ok(directory) => processes::state(&image, &directory),
                     // Reading it reports why it cannot be opened.
                     Err(_) => ImageState::Ended,
                 };
@@ -318,12 +321,12 @@ impl RunDirectory {
     /// Marks a recording as reported by a rename, then removes it.
     pub(crate) fn discard(&self, recording: &Recording) -> Result<()> {
         let context = || format!("cannot remove {}", self.path_of(recording).display());
-        let rest = recording.folder.strip_prefix(PROCESS_PREFIX);
-        let done = format!("{DONE_PREFIX}{}", rest.unwrap_or(&recording.folder));
-        self.folder
-            .rename(&recording.folder, &done)
+        let rest = recording.directory.strip_prefix(PROCESS_PREFIX);
+        let done = format!("{DONE_PREFIX}{}", rest.unwrap_or(&recording.directory));
+        self.directory
+            .rename(&recording.directory, &done)
             .with_context(context)?;
-        self.folder.remove_all(&done).with_context(context)
+        self.directory.remove_all(&done).with_context(context)
     }
 
     /// Removes the directory if it holds no recording and no process still records to it, then `.rpd` if that
@@ -353,8 +356,8 @@ impl RunDirectory {
     pub(crate) fn remove(&self) {
         let rest = self.name.strip_prefix(RUN_PREFIX).unwrap_or(&self.name);
         let done = format!("{DONE_PREFIX}{rest}");
-        // The open folder is used, not one that may have been put at its path since.
-        if self.spool.is_at(&self.name, &self.folder)
+        // The open directory is used, not one that may have been put at its path since.
+        if self.spool.is_at(&self.name, &self.directory)
             && self.spool.rename(&self.name, &done).is_ok()
         {
             let _ = self.spool.remove_all(&done);
@@ -364,7 +367,7 @@ impl RunDirectory {
 
     /// Removes recordings that were reported before rpd was killed.
     pub(crate) fn remove_reported(&self) {
-        remove_done(&self.folder);
+        remove_done(&self.directory);
     }
 }
 
@@ -375,9 +378,9 @@ fn is_missing(error: &anyhow::Error) -> bool {
         .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Whether a path is that of a folder of run directories.
+/// Whether a path is that of a directory of run directories.
 fn is_spool(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == SPOOL_FOLDER)
+    path.file_name().is_some_and(|name| name == SPOOL_DIRECTORY)
 }
 
 /// Whether a name is this prefix, a process id and a time.
@@ -396,22 +399,22 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Removes folders whose outputs are complete.
-fn remove_done(folder: &Folder) {
-    for name in folder.names().unwrap_or_default() {
+/// Removes directories whose outputs are complete.
+fn remove_done(directory: &Directory) {
+    for name in directory.names().unwrap_or_default() {
         if is_named(&name, DONE_PREFIX) {
-            let _ = folder.remove_all(&name);
+            let _ = directory.remove_all(&name);
         }
     }
 }
 
-/// Removes the folder of run directories if it is empty.
-fn remove_spool(spool: &Folder) {
+/// Removes the directory of run directories if it is empty.
+fn remove_spool(spool: &Directory) {
     if is_spool(spool.path())
-        && let Ok(output) = Folder::open(parent(spool.path()))
-        && output.is_at(SPOOL_FOLDER, spool)
+        && let Ok(output) = Directory::open(parent(spool.path()))
+        && output.is_at(SPOOL_DIRECTORY, spool)
     {
-        let _ = output.remove_empty(SPOOL_FOLDER);
+        let _ = output.remove_empty(SPOOL_DIRECTORY);
     }
 }
 
@@ -419,7 +422,7 @@ impl RunDirectory {
     /// Whether its rpd was killed before it wrote the options, so that no target was started.
     fn is_unused(&self) -> bool {
         self.front_end().is_none()
-            && !self.folder.has(OPTIONS_FILE)
+            && !self.directory.has(OPTIONS_FILE)
             && self
                 .recordings()
                 .is_ok_and(|recordings| recordings.is_empty())
@@ -430,10 +433,10 @@ impl RunDirectory {
 fn check_prefix(options: &Options, output: &Path) -> Result<(), Failure> {
     let literal = naming::literal_parent(&options.output_file);
     let mut path = output.to_owned();
-    let folders = Path::new(&options.output_file)
+    let directories = Path::new(&options.output_file)
         .parent()
         .map_or(0, |parent| parent.components().count());
-    for component in literal.components().take(folders) {
+    for component in literal.components().take(directories) {
         path.push(component);
         if path.exists() && !path.is_dir() {
             return Err(Failure::failed(format!(
@@ -454,8 +457,8 @@ mod tests {
 
     #[test]
     fn run_directory_stays_while_processes_may_record() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let run = RunDirectory::make(folder.path(), 1).expect("made");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let run = RunDirectory::make(directory.path(), 1).expect("made");
         let mut child = std::process::Command::new("sleep")
             .arg("60")
             .env(SPOOL_VARIABLE, run.path())
@@ -481,13 +484,13 @@ mod tests {
 
     #[test]
     fn run_directories_are_made_while_others_are_removed() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let directory = tempfile::tempdir().expect("a temporary directory");
         std::thread::scope(|scope| {
             for thread in 0..4 {
-                let folder = folder.path();
+                let directory = directory.path();
                 scope.spawn(move || {
                     for run in 0..200 {
-                        let run = RunDirectory::make(folder, thread * 1000 + run).expect("made");
+                        let run = RunDirectory::make(directory, thread * 1000 + run).expect("made");
                         assert!(run.path().is_dir());
                         run.remove();
                         assert!(!run.path().exists());
@@ -495,19 +498,19 @@ mod tests {
                 });
             }
         });
-        assert!(!folder.path().join(SPOOL_FOLDER).exists());
+        assert!(!directory.path().join(SPOOL_DIRECTORY).exists());
     }
 
     #[test]
     fn find_runs_removes_leftovers_of_finished_runs() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let spool = folder.path().join(SPOOL_FOLDER);
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let spool = directory.path().join(SPOOL_DIRECTORY);
         let leave = || {
             std::fs::create_dir_all(spool.join("done-1-2/proc-3-4")).expect("made");
             std::fs::create_dir_all(spool.join("done-list")).expect("made");
         };
         leave();
-        let run = RunDirectory::make(folder.path(), 1).expect("made");
+        let run = RunDirectory::make(directory.path(), 1).expect("made");
         assert!(!spool.join("done-1-2").exists(), "by the next run");
         assert!(spool.join("done-list").exists(), "no name of a run");
         std::fs::create_dir(run.path().join("done-3-4")).expect("made");
@@ -515,7 +518,7 @@ mod tests {
         assert!(!run.path().join("done-3-4").exists());
         run.remove();
         for given in [
-            folder.path().to_owned(),
+            directory.path().to_owned(),
             spool.clone(),
             spool.join("run-1-2"),
         ] {
@@ -533,8 +536,8 @@ mod tests {
 
     #[test]
     fn run_directory_takes_only_the_last_image_of_a_process_for_alive() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let run = RunDirectory::make(folder.path(), 1).expect("made");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let run = RunDirectory::make(directory.path(), 1).expect("made");
         let pid = std::process::id();
         for name in [
             format!("proc-{pid}-{}", u64::MAX),
@@ -542,7 +545,7 @@ mod tests {
             "proc-4294967295-5".to_owned(),
             "other".to_owned(),
         ] {
-            std::fs::create_dir(run.path().join(name)).expect("a sub-folder");
+            std::fs::create_dir(run.path().join(name)).expect("a sub-directory");
         }
         let recordings = run.recordings().expect("readable");
         let ended: Vec<bool> = recordings.iter().map(Recording::has_ended).collect();
@@ -551,15 +554,15 @@ mod tests {
 
     #[test]
     fn run_directory_reports_a_file_in_its_place_before_the_start() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::write(folder.path().join("taken"), "").expect("writable");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(directory.path().join("taken"), "").expect("writable");
         let text = |path: &Path| path.to_str().expect("text").to_owned();
         for (directory, prefix, fails) in [
-            (folder.path().join("new/deep"), "x", false),
-            (folder.path().join("taken"), "x", true),
-            (folder.path().join("taken/deep"), "x", true),
-            (folder.path().to_owned(), "taken/x", true),
-            (folder.path().to_owned(), "taken", false),
+            (directory.path().join("new/deep"), "x", false),
+            (directory.path().join("taken"), "x", true),
+            (directory.path().join("taken/deep"), "x", true),
+            (directory.path().to_owned(), "taken/x", true),
+            (directory.path().to_owned(), "taken", false),
             (PathBuf::from("/proc/nowhere"), "x", true),
         ] {
             let options = Options {
@@ -572,7 +575,7 @@ mod tests {
             if let Ok(run) = run {
                 assert_eq!(run.options().expect("written"), options);
                 run.remove();
-                assert!(!directory.join(SPOOL_FOLDER).exists());
+                assert!(!directory.join(SPOOL_DIRECTORY).exists());
             }
         }
     }

@@ -10,7 +10,7 @@ use rpd_spool::image::{ProcessImage, pid_namespace};
 use rpd_spool::mapped::is_mapped;
 use rpd_spool::regular_file::{self, Links};
 
-use super::folder::Folder;
+use super::directory::Directory;
 
 /// The first segment of the collector's meta stream, which a process has mapped from its first record until it ends.
 const META_SEGMENT: &str = "meta-0.seg";
@@ -68,7 +68,7 @@ pub(super) fn attached(run: &Path) -> Vec<Attached> {
 }
 
 /// The state of a process image with this recording.
-pub(super) fn state(image: &ProcessImage, recording: &Folder) -> ImageState {
+pub(super) fn state(image: &ProcessImage, recording: &Directory) -> ImageState {
     let own = pid_namespace("self");
     let namespace = image.namespace.or(own);
     let is_listed_by_its_pid = namespace == own && procfs::is_own();
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn image_state_tells_this_process_from_its_successors() {
-        let place = tempfile::tempdir().expect("a folder");
-        let folder = Folder::open(place.path()).expect("opened");
+        let place = tempfile::tempdir().expect("a directory");
+        let directory = Directory::open(place.path()).expect("opened");
         let pid = std::process::id();
         let image = |pid, loaded, namespace| ProcessImage {
             pid,
@@ -133,13 +133,13 @@ mod tests {
         };
         let own = pid_namespace("self");
         let seen = ImageState::Runs(Some(ProcessId(pid)));
-        assert_eq!(state(&image(pid, u64::MAX, own), &folder), seen);
-        assert_eq!(state(&image(pid, u64::MAX, None), &folder), seen);
-        let later = state(&image(pid, 0, own), &folder);
+        assert_eq!(state(&image(pid, u64::MAX, own), &directory), seen);
+        assert_eq!(state(&image(pid, u64::MAX, None), &directory), seen);
+        let later = state(&image(pid, 0, own), &directory);
         assert_eq!(later, ImageState::Ended, "started after the recording");
-        let none = state(&image(u32::MAX, u64::MAX, own), &folder);
+        let none = state(&image(u32::MAX, u64::MAX, own), &directory);
         assert_eq!(none, ImageState::Ended);
-        let elsewhere = state(&image(pid, u64::MAX, Some(1)), &folder);
+        let elsewhere = state(&image(pid, u64::MAX, Some(1)), &directory);
         assert_ne!(elsewhere, seen, "a process of another PID namespace");
     }
 }

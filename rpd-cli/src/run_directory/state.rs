@@ -9,7 +9,7 @@ use rpd_spool::image::ProcessImage;
 use rpd_spool::regular_file::FileError;
 use serde::{Deserialize, Serialize};
 
-use super::folder::Folder;
+use super::directory::Directory;
 
 const STATE_FILE: &str = "report.json";
 /// Largest size of the file in bytes: it has a few hundred bytes for each process image.
@@ -25,7 +25,7 @@ pub(crate) struct RunState {
     pub(crate) root_namespace: Option<u64>,
     /// Output names that are in use.
     pub(crate) names: Namer,
-    /// Names given to recordings, by their folder: a second attempt writes the same files.
+    /// Names given to recordings, by their directory: a second attempt writes the same files.
     pub(crate) targets: BTreeMap<String, Target>,
 }
 
@@ -44,7 +44,7 @@ impl RunState {
     }
 
     /// Reads the state from a run's directory; empty if there is no file.
-    pub(super) fn read(run: &Folder) -> Result<RunState> {
+    pub(super) fn read(run: &Directory) -> Result<RunState> {
         let path = run.path().join(STATE_FILE);
         match run.read(STATE_FILE, LARGEST) {
             Ok(text) => serde_json::from_slice(&text)
@@ -55,7 +55,7 @@ impl RunState {
     }
 
     /// Writes the state to a run's directory.
-    pub(super) fn write(&self, run: &Folder) -> Result<()> {
+    pub(super) fn write(&self, run: &Directory) -> Result<()> {
         run.write(STATE_FILE, &serde_json::to_vec(self)?)
     }
 }

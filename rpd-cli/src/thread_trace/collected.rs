@@ -18,7 +18,7 @@ use rpd_core::session::traces::{
 };
 use rpd_formats::file::PendingFile;
 
-use super::decode::{Decoded, Decoding, RequestedFiles, decode_dispatch, folder_name};
+use super::decode::{Decoded, Decoding, RequestedFiles, decode_dispatch, directory_name};
 use super::files::{TraceKey, Traces};
 use crate::failure::line;
 use crate::wording::count;
@@ -26,11 +26,11 @@ use crate::wording::count;
 /// Bytes that are written at once.
 const PIECE: usize = 1 << 20;
 
-/// The folders for the viewer that were made in the directory of the outputs, where processes have no folders of their own.
+/// The directories for the viewer that were made in the directory of the outputs, where processes have no directories of their own.
 #[derive(Debug, Default)]
-pub(crate) struct Folders(HashSet<PathBuf>);
+pub(crate) struct Directories(HashSet<PathBuf>);
 
-impl Folders {
+impl Directories {
     /// The directory for the decoded files of a trace: as the original, that of the outputs, unless another process of
     /// the run has a trace of this name there.
     fn place(&mut self, target: &Target, name: &str, problems: &mut Vec<String>) -> PathBuf {
@@ -49,7 +49,7 @@ impl Folders {
 }
 
 /// Saves and decodes the traces of a session. Returns the files; what is wrong with traces is in
-/// `session.thread_traces.problems`. `sources`: source files may be read. `folders`: those of the processes before.
+/// `session.thread_traces.problems`. `sources`: source files may be read. `directories`: those of the processes before.
 ///
 /// # Errors
 /// When a file cannot be written, or the decoder library cannot be used.
@@ -58,7 +58,7 @@ pub(crate) fn process(
     options: &Options,
     target: &Target,
     sources: bool,
-    folders: &mut Folders,
+    directories: &mut Directories,
 ) -> Result<Vec<PathBuf>> {
     if session.thread_traces.streams.is_empty() {
         return Ok(Vec::new());
@@ -69,7 +69,7 @@ pub(crate) fn process(
         Some(path) => Some(Library::open(path).context("--att-library-path")?),
         None => None,
     };
-    let drop_in = options.compat.has(Difference::TraceFolders);
+    let drop_in = options.compat.has(Difference::TraceDirectories);
     let has = |format| options.formats.contains(&format);
     let wanted = RequestedFiles {
         csv: has(Format::Csv) || drop_in,
@@ -95,7 +95,7 @@ pub(crate) fn process(
         };
         let into = if drop_in {
             let problems = &mut session.thread_traces.problems;
-            folders.place(target, &folder_name(key), problems)
+            directories.place(target, &directory_name(key), problems)
         } else {
             target.parent()
         };

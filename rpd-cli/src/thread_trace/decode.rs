@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_att::{
-    CodeObjects, Diagnosis, Folder, Info, Library, Listing, OccupancySums, Pc, Record, Wave,
+    CodeObjects, Diagnosis, Directory, Info, Library, Listing, OccupancySums, Pc, Record, Wave,
 };
 use rpd_core::temporary::TemporaryDirectory;
 use rpd_formats::csv::{TracedLine, write_traced_lines};
@@ -22,7 +22,7 @@ use super::files::{TraceFile, TraceKey, Traces};
 pub(crate) struct RequestedFiles {
     /// Whether `stats_*.csv` is written.
     pub(crate) csv: bool,
-    /// The folder of JSON files.
+    /// The directory of JSON files.
     pub(crate) json: bool,
     /// A Perfetto trace of the waves.
     pub(crate) pftrace: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Decoding<'a> {
 
 /// Destinations of decoded waves.
 struct Outputs {
-    folder: Option<Folder>,
+    directory: Option<Directory>,
     trace: Option<WaveTrace>,
 }
 
@@ -57,8 +57,8 @@ impl Outputs {
         listing: &Listing,
         code: &CodeObjects,
     ) -> Result<()> {
-        if let Some(folder) = &mut self.folder {
-            folder
+        if let Some(directory) = &mut self.directory {
+            directory
                 .wave(engine, wave, listing)
                 .context("cannot write a wave")?;
         }
@@ -114,12 +114,12 @@ pub(crate) struct Decoded {
     pub(crate) listing: Listing,
     /// Notes for the user.
     pub(crate) notes: Vec<String>,
-    /// Files and folders that were written.
+    /// Files and directories that were written.
     pub(crate) written: Vec<PathBuf>,
 }
 
-/// The name of a dispatch's folder.
-pub(crate) fn folder_name(key: &TraceKey) -> String {
+/// The name of a dispatch's directory.
+pub(crate) fn directory_name(key: &TraceKey) -> String {
     format!("ui_output_agent_{}_dispatch_{}", key.agent, key.dispatch)
 }
 
@@ -214,14 +214,14 @@ fn decode_engine(
     let mut sink = |record: Record<'_>| match record {
         Record::Gfx(major) => {
             gfx = major;
-            if let Some(folder) = &mut outputs.folder {
-                folder.gfx(major);
+            if let Some(directory) = &mut outputs.directory {
+                directory.gfx(major);
             }
         }
         Record::Occupancy(records) => {
             occupancy.add(records);
-            if let Some(folder) = &mut outputs.folder {
-                folder.occupancy(engine, records);
+            if let Some(directory) = &mut outputs.directory {
+                directory.occupancy(engine, records);
             }
         }
         Record::Wave(wave) => {
@@ -235,28 +235,28 @@ fn decode_engine(
             }
         }
         Record::Perf(records) => {
-            if let Some(folder) = &mut outputs.folder {
-                folder.perf(engine, records);
+            if let Some(directory) = &mut outputs.directory {
+                directory.perf(engine, records);
             }
         }
         Record::Realtime(records) => {
-            if let Some(folder) = &mut outputs.folder {
-                folder.realtime(engine, records);
+            if let Some(directory) = &mut outputs.directory {
+                directory.realtime(engine, records);
             }
         }
         Record::RealtimeFrequency(hertz) => {
-            if let Some(folder) = &mut outputs.folder {
-                folder.frequency(hertz);
+            if let Some(directory) = &mut outputs.directory {
+                directory.frequency(hertz);
             }
         }
         Record::OtherSimd(records) => {
-            if let Some(folder) = &mut outputs.folder {
-                folder.other_simd(engine, records);
+            if let Some(directory) = &mut outputs.directory {
+                directory.other_simd(engine, records);
             }
         }
         Record::ShaderData(records) => {
-            if let Some(folder) = &mut outputs.folder {
-                folder.shader_data(engine, records);
+            if let Some(directory) = &mut outputs.directory {
+                directory.shader_data(engine, records);
             }
         }
         Record::Info(info) => infos.push(info),
@@ -320,10 +320,10 @@ pub(crate) fn decode_dispatch(
     let code = code_objects(&images, &mut notes);
     let lines = SourceLines::from_images(&images, &mut notes);
     let source = |pc: Pc| lines.places(pc);
-    let name = folder_name(key);
+    let name = directory_name(key);
     std::fs::create_dir_all(into)
         .with_context(|| format!("cannot make the directory {}", into.display()))?;
-    // A folder gets its final name when it is complete.
+    // A directory gets its final name when it is complete.
     let pending = if wanted.json {
         Some(
             TemporaryDirectory::in_directory(into)
@@ -333,10 +333,10 @@ pub(crate) fn decode_dispatch(
         None
     };
     let mut outputs = Outputs {
-        folder: pending.as_ref().map(|pending| {
-            let mut folder = Folder::new(pending.path().to_owned());
-            folder.copy_sources(wanted.sources);
-            folder
+        directory: pending.as_ref().map(|pending| {
+            let mut directory = Directory::new(pending.path().to_owned());
+            directory.copy_sources(wanted.sources);
+            directory
         }),
         trace: if wanted.pftrace {
             Some(WaveTrace::create(into.join(format!("{name}.pftrace")))?)
@@ -378,8 +378,8 @@ pub(crate) fn decode_dispatch(
         text => text.into_owned(),
     };
     let mut written = Vec::new();
-    if let (Some(folder), Some(pending)) = (outputs.folder, pending) {
-        folder
+    if let (Some(directory), Some(pending)) = (outputs.directory, pending) {
+        directory
             .finish(&listing, &code, decoding.counters, &source, &demangled)
             .with_context(|| format!("cannot write {name}"))?;
         written.push(replace(pending, &into.join(&name))?);
@@ -399,7 +399,7 @@ pub(crate) fn decode_dispatch(
     })
 }
 
-/// Gives a complete folder its name; one of that name is replaced.
+/// Gives a complete directory its name; one of that name is replaced.
 fn replace(pending: TemporaryDirectory, path: &Path) -> Result<PathBuf> {
     let fail = || format!("cannot write {}", path.display());
     if path.exists() {

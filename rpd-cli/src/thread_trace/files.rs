@@ -41,7 +41,7 @@ pub(crate) struct CodeFile {
     pub(crate) path: PathBuf,
 }
 
-/// Key of one folder of results.
+/// Key of one directory of results.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TraceKey {
     /// The directory that the files are in.

@@ -17,16 +17,16 @@ const GOLDEN: &str = concat!(
 );
 const SQL: &str = "SELECT count(*) AS calls FROM regions";
 
-/// A folder with the golden database under some names.
-fn folder(names: &[&str]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
+/// A directory with the golden database under some names.
+fn directory(names: &[&str]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
     for name in names {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         std::fs::copy(GOLDEN, &path).expect("copied");
         let mode = std::fs::Permissions::from_mode(0o644);
         std::fs::set_permissions(&path, mode).expect("writable");
     }
-    folder
+    directory
 }
 
 fn command(directory: &Path, arguments: &[&str]) -> Command {
@@ -77,8 +77,8 @@ fn names(directory: &Path) -> Vec<String> {
 #[test]
 fn output_is_never_an_input() {
     let files = ["x.db", "x.txt", "x.csv"];
-    let folder = folder(&files);
-    let path = |name: &str| folder.path().join(name);
+    let directory = directory(&files);
+    let path = |name: &str| directory.path().join(name);
     symlink("x.db", path("link.db")).expect("a link");
     std::fs::hard_link(path("x.db"), path("hard.db")).expect("a link");
     let before = std::fs::read(GOLDEN).expect("readable");
@@ -101,7 +101,7 @@ fn output_is_never_an_input() {
         &["summary", "x.txt", "-o", "x"],
         &["query", "x.csv", SQL, "-f", "csv", "-o", "x"],
     ] {
-        let line = bad(folder.path(), arguments, 2);
+        let line = bad(directory.path(), arguments, 2);
         assert!(line.contains("is an input too"), "{arguments:?}: {line}");
     }
     for name in files {
@@ -109,13 +109,13 @@ fn output_is_never_an_input() {
         assert!(after == before, "{name} was changed");
     }
     let all = ["hard.db", "link.db", "x.csv", "x.db", "x.txt"];
-    assert_eq!(names(folder.path()), all);
+    assert_eq!(names(directory.path()), all);
 }
 
 #[test]
 fn output_link_stays_and_its_file_is_written() {
-    let folder = folder(&["x.db"]);
-    let path = |name: &str| folder.path().join(name);
+    let directory = directory(&["x.db"]);
+    let path = |name: &str| directory.path().join(name);
     std::fs::write(path("old.csv"), "old").expect("written");
     std::fs::set_permissions(path("old.csv"), std::fs::Permissions::from_mode(0o600)).expect("set");
     symlink("old.csv", path("link.csv")).expect("a link");
@@ -123,7 +123,7 @@ fn output_link_stays_and_its_file_is_written() {
     symlink("loop.csv", path("loop.csv")).expect("a link");
     for (link, file) in [("link", "old.csv"), ("dangling", "new.csv")] {
         good(
-            folder.path(),
+            directory.path(),
             &["query", "x.db", SQL, "-f", "csv", "-o", link],
         );
         assert!(path(&format!("{link}.csv")).is_symlink());
@@ -133,25 +133,25 @@ fn output_link_stays_and_its_file_is_written() {
     let mode = std::fs::metadata(path("old.csv")).expect("there").mode();
     assert_eq!(mode & 0o777, 0o600, "what was private stays private");
     let line = bad(
-        folder.path(),
+        directory.path(),
         &["query", "x.db", SQL, "-f", "csv", "-o", "loop"],
         1,
     );
     assert!(line.contains("loop.csv"), "{line}");
     std::fs::create_dir(path("sub")).expect("made");
-    let line = bad(folder.path(), &["export", "x.db", "--rpd", "sub"], 1);
+    let line = bad(directory.path(), &["export", "x.db", "--rpd", "sub"], 1);
     assert!(line.contains("sub: it is a directory"), "{line}");
 }
 
 #[test]
 fn output_dash_is_standard_output() {
-    let folder = folder(&["x.db"]);
-    let plain = good(folder.path(), &["query", "x.db", SQL, "-f", "csv"]);
+    let directory = directory(&["x.db"]);
+    let plain = good(directory.path(), &["query", "x.db", SQL, "-f", "csv"]);
     for arguments in [
         &["query", "x.db", SQL, "-f", "csv", "-o", "-"][..],
         &["query", "x.db", SQL, "-f", "csv", "-o", "/dev/stdout"],
     ] {
-        let output = rpd(folder.path(), arguments);
+        let output = rpd(directory.path(), arguments);
         assert_eq!(output.stdout, plain, "{arguments:?}");
         assert_eq!(output.stderr, b"", "{arguments:?}");
     }
@@ -159,20 +159,20 @@ fn output_dash_is_standard_output() {
         &["merge", "x.db", "-o", "-"][..],
         &["export", "x.db", "--rpd", "-"],
     ] {
-        let database = good(folder.path(), arguments);
+        let database = good(directory.path(), arguments);
         assert!(database.starts_with(b"SQLite format 3\0"), "{arguments:?}");
     }
     assert_eq!(
-        good(folder.path(), &["summary", "x.db", "-o", "-"]),
-        good(folder.path(), &["summary", "x.db"])
+        good(directory.path(), &["summary", "x.db", "-o", "-"]),
+        good(directory.path(), &["summary", "x.db"])
     );
     let line = bad(
-        folder.path(),
+        directory.path(),
         &["summary", "x.db", "-f", "csv", "-o", "-"],
         2,
     );
     assert!(line.contains("-o - needs --format table"), "{line}");
-    assert_eq!(names(folder.path()), ["x.db"]);
+    assert_eq!(names(directory.path()), ["x.db"]);
     // What others wrote to the same file stays.
     let shell = format!(
         "{{ echo before; '{}' query x.db '{SQL}' -f csv -o /dev/stdout; echo after; }} > both",
@@ -180,20 +180,20 @@ fn output_dash_is_standard_output() {
     );
     let status = Command::new("sh")
         .args(["-c", &shell])
-        .current_dir(folder.path())
+        .current_dir(directory.path())
         .status();
     assert!(status.expect("sh runs").success());
-    let both = std::fs::read_to_string(folder.path().join("both")).expect("there");
+    let both = std::fs::read_to_string(directory.path().join("both")).expect("there");
     let plain = String::from_utf8_lossy(&plain);
     assert_eq!(both, format!("before\n{plain}after\n"));
 }
 
 #[test]
 fn output_pipe_gets_the_bytes_and_stays_a_pipe() {
-    let folder = folder(&["x.db"]);
-    let pipe = folder.path().join("pipe");
+    let directory = directory(&["x.db"]);
+    let pipe = directory.path().join("pipe");
     nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).expect("a pipe");
-    let plain = good(folder.path(), &["query", "x.db", SQL, "-f", "csv"]);
+    let plain = good(directory.path(), &["query", "x.db", SQL, "-f", "csv"]);
     for (arguments, expected) in [
         (
             &["query", "x.db", SQL, "-f", "csv", "-o", "pipe"][..],
@@ -206,19 +206,19 @@ fn output_pipe_gets_the_bytes_and_stays_a_pipe() {
             let pipe = pipe.clone();
             std::thread::spawn(move || std::fs::read(pipe).expect("read"))
         };
-        good(folder.path(), arguments);
+        good(directory.path(), arguments);
         let found = reader.join().expect("joined");
         assert!(found.starts_with(expected), "{arguments:?}");
         let about = std::fs::symlink_metadata(&pipe).expect("there");
         assert!(about.file_type().is_fifo(), "{arguments:?}");
     }
-    assert_eq!(names(folder.path()), ["pipe", "x.db"]);
+    assert_eq!(names(directory.path()), ["pipe", "x.db"]);
 }
 
 #[test]
 fn output_device_stays_a_device() {
-    let folder = folder(&["x.db"]);
-    let null = folder.path().join("null");
+    let directory = directory(&["x.db"]);
+    let null = directory.path().join("null");
     let made = mknod(
         &null,
         SFlag::S_IFCHR,
@@ -236,24 +236,24 @@ fn output_device_stays_a_device() {
         &["merge", "x.db", "-o", "null"],
         &["export", "x.db", "--rpd", "null"],
     ] {
-        good(folder.path(), arguments);
+        good(directory.path(), arguments);
         let about = std::fs::symlink_metadata(&null).expect("there");
         assert!(about.file_type().is_char_device(), "{arguments:?}");
     }
-    assert_eq!(names(folder.path()), ["null", "x.db"]);
+    assert_eq!(names(directory.path()), ["null", "x.db"]);
 }
 
 /// A limit of the size of files stands for a full disk; a link to `/dev/full` is one.
 #[test]
 fn output_on_a_full_disk_is_named_in_the_error() {
-    let folder = folder(&["x.db"]);
-    symlink("/dev/full", folder.path().join("full")).expect("a link");
+    let directory = directory(&["x.db"]);
+    symlink("/dev/full", directory.path().join("full")).expect("a link");
     for arguments in [
         &["query", "x.db", SQL, "-f", "csv", "-o", "full"][..],
         &["export", "x.db", "--rpd", "full"],
         &["diff", "x.db", "x.db", "-o", "full"],
     ] {
-        let line = bad(folder.path(), arguments, 1);
+        let line = bad(directory.path(), arguments, 1);
         assert!(
             line.contains("full: No space left") && !line.contains("x.db"),
             "{arguments:?}: {line}"
@@ -270,11 +270,11 @@ fn output_on_a_full_disk_is_named_in_the_error() {
             .args(["-c", "ulimit -f 16; exec \"$@\"", "sh"])
             .arg(env!("CARGO_BIN_EXE_rpd"))
             .args(arguments)
-            .current_dir(folder.path());
+            .current_dir(directory.path());
         let output = limited.output().expect("sh runs");
         let line = one_line(arguments, &output, 1);
         assert!(line.contains("cannot write out"), "{arguments:?}: {line}");
-        assert_eq!(names(folder.path()), ["full", "x.db"], "{arguments:?}");
+        assert_eq!(names(directory.path()), ["full", "x.db"], "{arguments:?}");
     }
 }
 
@@ -291,11 +291,11 @@ fn terminal() -> (File, OwnedFd) {
 
 #[test]
 fn output_to_a_terminal_has_no_escapes_of_foreign_names() {
-    let folder = folder(&["x.db"]);
+    let directory = directory(&["x.db"]);
     let sql = "SELECT 'a' || char(27) || '[31mb' || char(155) || 'c' AS name";
     for format in ["csv", "json", "markdown", "html", "table"] {
         let (mut own, other) = terminal();
-        let status = command(folder.path(), &["query", "x.db", sql, "-f", format])
+        let status = command(directory.path(), &["query", "x.db", sql, "-f", format])
             .stdin(Stdio::null())
             .stdout(other)
             .status();
@@ -308,6 +308,6 @@ fn output_to_a_terminal_has_no_escapes_of_foreign_names() {
         assert!(!shown.contains(is_raw), "{format}: {shown:?}");
     }
     // A file has the name as it is.
-    let plain = good(folder.path(), &["query", "x.db", sql, "-f", "csv"]);
+    let plain = good(directory.path(), &["query", "x.db", sql, "-f", "csv"]);
     assert!(plain.contains(&0x1b));
 }

@@ -39,15 +39,15 @@ fn commands() -> Vec<Vec<&'static str>> {
     ]
 }
 
-/// A folder with a changed copy of the golden database, `x.db`.
+/// A directory with a changed copy of the golden database, `x.db`.
 fn changed(sql: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("x.db");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("x.db");
     std::fs::copy(GOLDEN, &path).expect("copied");
     let mode = std::fs::Permissions::from_mode(0o644);
     std::fs::set_permissions(&path, mode).expect("writable");
     Database::change(&path, sql);
-    folder
+    directory
 }
 
 /// Asserts that a command failed with one line that names the database and holds `words`.
@@ -69,7 +69,7 @@ fn quoted(name: &str) -> String {
 #[test]
 fn database_names_are_never_run_as_sql() {
     let name = quoted(NAME);
-    let folder = changed(&format!(
+    let directory = changed(&format!(
         "DROP VIEW rocpd_region; CREATE VIEW rocpd_region AS SELECT *, 1 AS {name} FROM rocpd_region{SUFFIX};
         CREATE TABLE {table} ({name} INTEGER); INSERT INTO {table} VALUES (1);
         CREATE VIEW {view} AS SELECT * FROM {table}; CREATE INDEX {index} ON {table} ({name});",
@@ -78,13 +78,16 @@ fn database_names_are_never_run_as_sql() {
         index = quoted(&format!("i{NAME}")),
     ));
     for command in commands() {
-        let output = rpd(folder.path(), &command);
+        let output = rpd(directory.path(), &command);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command:?}: {stderr}");
     }
-    assert!(!folder.path().join("evil.db").exists());
+    assert!(!directory.path().join("evil.db").exists());
     let select = format!("SELECT {name} FROM rocpd_region LIMIT 1");
-    let output = rpd(folder.path(), &["query", "merged.db", &select, "-f", "csv"]);
+    let output = rpd(
+        directory.path(),
+        &["query", "merged.db", &select, "-f", "csv"],
+    );
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(text.lines().last(), Some("1"), "{text}");
 }
@@ -92,20 +95,20 @@ fn database_names_are_never_run_as_sql() {
 #[test]
 fn database_guid_is_never_run_as_sql() {
     let guid = "x'); ATTACH DATABASE 'evil.db' AS y; CREATE TABLE y.t (a); --";
-    let folder = changed(&format!(
+    let directory = changed(&format!(
         "UPDATE rocpd_info_process{SUFFIX} SET guid = '{}'",
         guid.replace('\'', "''")
     ));
     let output = rpd(
-        folder.path(),
+        directory.path(),
         &["convert", "x.db", "-f", "rocpd", "-o", "new"],
     );
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    assert!(!folder.path().join("evil.db").exists());
+    assert!(!directory.path().join("evil.db").exists());
     let sql = "SELECT guid FROM rocpd_region LIMIT 1";
     let output = rpd(
-        folder.path(),
+        directory.path(),
         &["query", "new_results.db", sql, "-f", "csv"],
     );
     let text = String::from_utf8_lossy(&output.stdout);
@@ -116,17 +119,17 @@ fn database_guid_is_never_run_as_sql() {
 #[test]
 fn database_with_several_statements_in_a_schema_is_refused() {
     for name in [format!("rocpd_string{SUFFIX}"), "rocpd_string".to_owned()] {
-        let folder = changed(&format!(
+        let directory = changed(&format!(
             "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = sql ||
             '; ATTACH DATABASE ''evil.db'' AS y; CREATE TABLE y.t (a)' WHERE name = '{name}'"
         ));
         let arguments = ["merge", "x.db", "-o", "merged"];
-        refused(&arguments, &rpd(folder.path(), &arguments), "");
+        refused(&arguments, &rpd(directory.path(), &arguments), "");
         for command in commands() {
-            rpd(folder.path(), &command);
+            rpd(directory.path(), &command);
         }
-        assert!(!folder.path().join("evil.db").exists(), "{name}");
-        assert!(!folder.path().join("merged.db").exists(), "{name}");
+        assert!(!directory.path().join("evil.db").exists(), "{name}");
+        assert!(!directory.path().join("merged.db").exists(), "{name}");
     }
 }
 
@@ -144,14 +147,14 @@ fn database_views_that_never_end_are_refused() {
         ),
     ] {
         let select = select.replace("{SUFFIX}", SUFFIX);
-        let folder = changed(&format!(
+        let directory = changed(&format!(
             "DROP VIEW {view}; CREATE VIEW {view} AS {endless} {select}"
         ));
         for command in commands() {
             // merge copies tables, and makes the view without looking into it.
             if command[0] != "merge" {
                 let begun = Instant::now();
-                let output = rpd(folder.path(), &command);
+                let output = rpd(directory.path(), &command);
                 refused(&command, &output, "recursion");
                 assert!(begun.elapsed() < Duration::from_secs(20), "{command:?}");
             }
@@ -161,18 +164,18 @@ fn database_views_that_never_end_are_refused() {
 
 #[test]
 fn database_views_with_long_functions_are_refused() {
-    let folder = changed(&format!(
+    let directory = changed(&format!(
         "DROP VIEW rocpd_string; CREATE VIEW rocpd_string AS
         SELECT id, guid, hex(zeroblob(1000000000)) AS string FROM rocpd_string{SUFFIX}"
     ));
     for command in [&["summary", "x.db"][..], &["query", "x.db", "SELECT 1"]] {
-        refused(command, &rpd(folder.path(), command), "the function hex");
+        refused(command, &rpd(directory.path(), command), "the function hex");
     }
 }
 
 #[test]
 fn database_with_huge_values_is_refused() {
-    let folder = changed(&format!(
+    let directory = changed(&format!(
         "UPDATE rocpd_string{SUFFIX} SET string = zeroblob(70 << 20) WHERE id = 3"
     ));
     for command in [
@@ -182,7 +185,7 @@ fn database_with_huge_values_is_refused() {
         &["merge", "x.db", "-o", "merged"],
         &["query", "x.db", "SELECT string FROM rocpd_string"],
     ] {
-        let output = rpd(folder.path(), command);
+        let output = rpd(directory.path(), command);
         match command[0] {
             "query" => {
                 let line = String::from_utf8_lossy(&output.stderr);
@@ -195,11 +198,11 @@ fn database_with_huge_values_is_refused() {
 
 #[test]
 fn database_with_virtual_tables_is_refused() {
-    let folder = changed("CREATE VIRTUAL TABLE rocpd_v USING fts5(a)");
+    let directory = changed("CREATE VIRTUAL TABLE rocpd_v USING fts5(a)");
     for command in commands() {
         refused(
             &command,
-            &rpd(folder.path(), &command),
+            &rpd(directory.path(), &command),
             "the virtual table rocpd_v",
         );
     }
@@ -207,54 +210,54 @@ fn database_with_virtual_tables_is_refused() {
 
 #[test]
 fn database_that_is_a_pipe_or_device_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let made = Command::new("mkfifo")
-        .arg(folder.path().join("x.db"))
+        .arg(directory.path().join("x.db"))
         .status()
         .expect("mkfifo runs");
     assert!(made.success());
     for command in commands() {
-        let output = rpd(folder.path(), &command);
+        let output = rpd(directory.path(), &command);
         refused(&command, &output, "is not a regular file");
     }
-    let output = rpd(folder.path(), &["summary", "/dev/zero"]);
+    let output = rpd(directory.path(), &["summary", "/dev/zero"]);
     assert_eq!(output.status.code(), Some(1));
     // SQLite would wait for a named pipe in the place of a journal, too.
-    let folder = changed("SELECT 1");
+    let directory = changed("SELECT 1");
     let made = Command::new("mkfifo")
-        .arg(folder.path().join("x.db-journal"))
+        .arg(directory.path().join("x.db-journal"))
         .status()
         .expect("mkfifo runs");
     assert!(made.success());
     for command in commands() {
-        refused(&command, &rpd(folder.path(), &command), "x.db-journal");
+        refused(&command, &rpd(directory.path(), &command), "x.db-journal");
     }
 }
 
 /// Nothing appears beside it, so a directory that cannot be written is not an obstacle.
 #[test]
 fn database_in_wal_mode_is_read_without_files_beside_it() {
-    let folder = changed("PRAGMA journal_mode = WAL");
-    let before = std::fs::read(folder.path().join("x.db")).expect("readable");
+    let directory = changed("PRAGMA journal_mode = WAL");
+    let before = std::fs::read(directory.path().join("x.db")).expect("readable");
     assert_eq!(before[18..20], [2, 2]);
     for command in commands() {
-        let output = rpd(folder.path(), &command);
+        let output = rpd(directory.path(), &command);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command:?}: {stderr}");
     }
     assert_eq!(
-        std::fs::read(folder.path().join("x.db")).expect("readable"),
+        std::fs::read(directory.path().join("x.db")).expect("readable"),
         before
     );
     for ending in ["-wal", "-shm"] {
-        assert!(!folder.path().join(format!("x.db{ending}")).exists());
+        assert!(!directory.path().join(format!("x.db{ending}")).exists());
     }
 }
 
 #[test]
 fn query_refuses_sql_that_writes() {
-    let folder = changed("SELECT 1");
-    let before = std::fs::read(folder.path().join("x.db")).expect("readable");
+    let directory = changed("SELECT 1");
+    let before = std::fs::read(directory.path().join("x.db")).expect("readable");
     for (sql, words) in [
         ("ATTACH DATABASE 'evil.db' AS y", "ATTACH"),
         ("VACUUM INTO 'evil.db'", "VACUUM"),
@@ -263,20 +266,20 @@ fn query_refuses_sql_that_writes() {
         ("PRAGMA db0.journal_mode = DELETE", "PRAGMA journal_mode"),
         ("PRAGMA hard_heap_limit = 1", "PRAGMA hard_heap_limit"),
     ] {
-        let output = rpd(folder.path(), &["query", "x.db", sql]);
+        let output = rpd(directory.path(), &["query", "x.db", sql]);
         let line = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{sql}: {line}");
         assert!(line.contains(words), "{sql}: {line}");
     }
-    assert!(!folder.path().join("evil.db").exists());
+    assert!(!directory.path().join("evil.db").exists());
     assert_eq!(
-        std::fs::read(folder.path().join("x.db")).expect("readable"),
+        std::fs::read(directory.path().join("x.db")).expect("readable"),
         before
     );
     let endless =
         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";
     let output = rpd(
-        folder.path(),
+        directory.path(),
         &["query", "--time-limit", "1", "x.db", endless],
     );
     let line = String::from_utf8_lossy(&output.stderr);
@@ -284,13 +287,13 @@ fn query_refuses_sql_that_writes() {
     assert!(line.contains("more than 1 s of processor time"), "{line}");
     // Temporary views and tables stay in memory.
     std::fs::write(
-        folder.path().join("views.sql"),
+        directory.path().join("views.sql"),
         "CREATE TEMP VIEW v AS SELECT name FROM kernels; CREATE TEMP TABLE t AS SELECT count(*) AS n FROM v;
         CREATE TABLE u (a); INSERT INTO u SELECT n FROM t;",
     )
     .expect("written");
     let output = rpd(
-        folder.path(),
+        directory.path(),
         &[
             "query",
             "--script",
@@ -308,7 +311,7 @@ fn query_refuses_sql_that_writes() {
 #[test]
 fn commands_on_mutated_databases_never_crash() {
     let whole = std::fs::read(GOLDEN).expect("the golden database");
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut random = move |below: usize| {
         state = state
@@ -330,9 +333,9 @@ fn commands_on_mutated_databases_never_crash() {
                 bytes[at] = random(256) as u8;
             }
         }
-        std::fs::write(folder.path().join("x.db"), &bytes).expect("written");
+        std::fs::write(directory.path().join("x.db"), &bytes).expect("written");
         for command in commands() {
-            let output = rpd(folder.path(), &command);
+            let output = rpd(directory.path(), &command);
             let stderr = String::from_utf8_lossy(&output.stderr);
             assert!(
                 matches!(output.status.code(), Some(0 | 1)) && !stderr.contains("internal error"),

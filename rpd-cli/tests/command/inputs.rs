@@ -46,12 +46,12 @@ fn pipe(path: &Path) {
 
 #[test]
 fn capture_with_pipes_and_devices_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     for name in ["pipe", "device"] {
-        std::fs::create_dir(folder.path().join(name)).expect("made");
+        std::fs::create_dir(directory.path().join(name)).expect("made");
     }
-    pipe(&folder.path().join("pipe/capture.json"));
-    let device = folder.path().join("device/capture.json");
+    pipe(&directory.path().join("pipe/capture.json"));
+    let device = directory.path().join("device/capture.json");
     std::os::unix::fs::symlink("/dev/zero", device).expect("a link");
     for (name, what) in [("pipe", "is a pipe"), ("device", "is a device")] {
         for arguments in [
@@ -65,21 +65,25 @@ fn capture_with_pipes_and_devices_is_refused() {
             &["capture", "trim", name, "-o", "part", "--until", "2"],
             &["replay", name],
         ] {
-            refused(folder.path(), arguments, what);
+            refused(directory.path(), arguments, what);
         }
     }
     // In the place of a capsule.
-    pipe(&folder.path().join("x.rpdk"));
+    pipe(&directory.path().join("x.rpdk"));
     for file in ["x.rpdk", "/dev/zero"] {
-        refused(folder.path(), &["capture", "info", file], "not a capture");
-        refused(folder.path(), &["replay", file], "not a capture");
+        refused(
+            directory.path(),
+            &["capture", "info", file],
+            "not a capture",
+        );
+        refused(directory.path(), &["replay", file], "not a capture");
     }
 }
 
 #[test]
 fn traces_that_are_pipes_or_devices_are_named() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
     let trace = "1_2_shader_engine_0_1.att";
     let code = "1_gfx90a_code_object_id_1.out";
     pipe(&path(trace));
@@ -88,28 +92,28 @@ fn traces_that_are_pipes_or_devices_are_named() {
         &["att", "decode", "."],
         &["att", "diff", ".", "--att-library-path", "."],
     ] {
-        let output = rpd(folder.path(), arguments);
+        let output = rpd(directory.path(), arguments);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{arguments:?}: {text}");
     }
     std::fs::remove_file(path(trace)).expect("removed");
     std::fs::write(path(trace), "").expect("written");
     std::os::unix::fs::symlink("/dev/zero", path(code)).expect("a link");
-    let output = rpd(folder.path(), &["att", "decode", "."]);
+    let output = rpd(directory.path(), &["att", "decode", "."]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains("is a device, not a regular file"), "{text}");
 }
 
 #[test]
 fn program_or_library_that_is_a_pipe_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    pipe(&folder.path().join("program"));
+    let directory = tempfile::tempdir().expect("a directory");
+    pipe(&directory.path().join("program"));
     refused(
-        folder.path(),
+        directory.path(),
         &["--hip-trace", "--backend", "sim", "--", "./program"],
         "program",
     );
-    pipe(&folder.path().join("libotf2.so"));
+    pipe(&directory.path().join("libotf2.so"));
     let arguments = [
         "--hip-trace",
         "-f",
@@ -119,7 +123,7 @@ fn program_or_library_that_is_a_pipe_is_refused() {
         "--",
         "true",
     ];
-    let output = rpd(folder.path(), &arguments);
+    let output = rpd(directory.path(), &arguments);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains("is a pipe"), "{text}");
 }
@@ -139,9 +143,9 @@ fn definitions(counters: impl IntoIterator<Item = (String, String)>) -> String {
 
 #[test]
 fn counter_definitions_beyond_the_limits_are_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let write = |name: &str, text: &str| {
-        std::fs::write(folder.path().join(name), text).expect("written");
+        std::fs::write(directory.path().join(name), text).expect("written");
     };
     write("deep.yaml", &"[".repeat(100_000));
     write(
@@ -187,7 +191,7 @@ fn counter_definitions_beyond_the_limits_are_refused() {
             ][..],
             &["avail", "-E", name, "--backend", "sim"],
         ] {
-            let output = rpd(folder.path(), arguments);
+            let output = rpd(directory.path(), arguments);
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(!output.status.success(), "{arguments:?}: {text}");
             assert!(text.contains(expected), "{arguments:?}: {text}");

@@ -125,14 +125,14 @@ fn target_environment_names_the_libraries_of_rpd() {
         .expect("rpd starts");
     let bin = setup.bin().canonicalize().expect("there");
     let bin = bin.display();
-    let folder = format!("{bin}/rpd-sim-lib");
+    let directory = format!("{bin}/rpd-sim-lib");
     assert_eq!(
         text(&output.stdout).lines().collect::<Vec<_>>(),
         [
-            format!("{bin}/librpd_register.so:{folder}/librocprofiler-sdk-roctx.so.1").as_str(),
+            format!("{bin}/librpd_register.so:{directory}/librocprofiler-sdk-roctx.so.1").as_str(),
             format!("{bin}/librpd_register.so").as_str(),
-            format!("{folder}/librocprofiler-sdk.so.1").as_str(),
-            format!("{folder}:/somewhere").as_str(),
+            format!("{directory}/librocprofiler-sdk.so.1").as_str(),
+            format!("{directory}:/somewhere").as_str(),
             "marker=1,argument_results=1,streams=1",
             "spool",
             "none none"
@@ -156,7 +156,7 @@ fn target_environment_names_the_libraries_of_rpd() {
 fn backend_rocm_needs_no_device() {
     let setup = Setup::new();
     let lib = setup.work().join("rocm/lib");
-    std::fs::create_dir_all(&lib).expect("a folder");
+    std::fs::create_dir_all(&lib).expect("a directory");
     for name in ["librocprofiler-sdk.so.1", "librocprofiler-sdk-roctx.so.1"] {
         std::fs::copy(setup.bin().join("librpd_collect.so"), lib.join(name)).expect("a copy");
     }

@@ -29,7 +29,7 @@ const TIMES: u64 = 8;
 /// to a million records are grouped in memory.
 const MARGIN: u64 = 48 << 10;
 
-/// The step that a process of this test carries out, its source and the folder of its files, one in a line.
+/// The step that a process of this test carries out, its source and the directory of its files, one in a line.
 const STEP: &str = "RPD_TEST_MEMORY_STEP";
 
 /// Text before the figures in the output of such a process.
@@ -73,15 +73,15 @@ fn taken(step: &str, source: &Path, directory: &Path) -> [u64; 2] {
 
 #[test]
 fn peak_memory_does_not_grow_with_texts() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let peaks = [RECORDS, RECORDS * TIMES].map(|records| {
-        let folder = folder.path().join(records.to_string());
-        let outputs = folder.join("outputs");
+        let directory = directory.path().join(records.to_string());
+        let outputs = directory.join("outputs");
         std::fs::create_dir_all(&outputs).expect("made");
-        let spool = SpoolDirectory::create(&folder).expect("made");
+        let spool = SpoolDirectory::create(&directory).expect("made");
         recording::record(&spool, records, Some(TEXT));
         let mut peaks = Vec::new();
-        let database = folder.join("recording.db");
+        let database = directory.join("recording.db");
         let clear = || {
             std::fs::remove_dir_all(&outputs).expect("removed");
             std::fs::create_dir(&outputs).expect("made");

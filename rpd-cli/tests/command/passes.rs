@@ -64,7 +64,7 @@ fn passes_end_at_the_first_that_fails() {
 #[test]
 fn passes_do_not_start_when_a_later_one_cannot() {
     let setup = with_jobs();
-    std::fs::create_dir(setup.work().join("out")).expect("a folder");
+    std::fs::create_dir(setup.work().join("out")).expect("a directory");
     std::fs::write(setup.work().join("out/pass_3"), "").expect("writable");
     let output = setup.run(&passes(&[], "echo ran"));
     assert_eq!(output.status.code(), Some(1));

@@ -291,21 +291,21 @@ fn summary_prints_domain_tables_in_both_modes() {
     let output = named("rocpd", out.path(), &words);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let stdout = text(&output.stdout);
-    let folder = out.path().join("rocpd-output-data");
+    let directory = out.path().join("rocpd-output-data");
     let exported = format!(
         "Exported to: {}\n",
-        folder.join("kernels_summary.csv").display()
+        directory.join("kernels_summary.csv").display()
     );
     assert!(stdout.contains(&exported), "{stdout}");
     assert!(stdout.ends_with("Done. Exiting...\n"), "{stdout}");
     let sum = |column: usize| -> f64 {
-        let rows = cells(&folder.join("kernels_summary.csv"));
+        let rows = cells(&directory.join("kernels_summary.csv"));
         let values = rows.iter().filter(|row| !row[column].is_empty());
         values
             .map(|row| row[column].parse::<f64>().expect("a number"))
             .sum()
     };
-    let domains = cells(&folder.join("domain_summary.csv"));
+    let domains = cells(&directory.join("domain_summary.csv"));
     let kernels = domains.iter().find(|row| row[0] == "KERNELS");
     let kernels = kernels.expect("a row of kernels");
     for column in [3, 7] {

@@ -17,17 +17,20 @@ const GOLDEN: &str = concat!(
 
 /// A merge into a pipe, which makes its database in a temporary file and then waits for the reader.
 struct Merge {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     temporary: PathBuf,
 }
 
 impl Merge {
     fn new() -> Merge {
-        let folder = tempfile::tempdir().expect("a folder");
-        let temporary = folder.path().join("tmp");
+        let directory = tempfile::tempdir().expect("a directory");
+        let temporary = directory.path().join("tmp");
         std::fs::create_dir(&temporary).expect("made");
-        nix::unistd::mkfifo(&folder.path().join("pipe"), Mode::S_IRWXU).expect("a pipe");
-        Merge { folder, temporary }
+        nix::unistd::mkfifo(&directory.path().join("pipe"), Mode::S_IRWXU).expect("a pipe");
+        Merge {
+            directory,
+            temporary,
+        }
     }
 
     /// Starts rpd through a shell that executes `before` first.
@@ -42,7 +45,7 @@ impl Merge {
         command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_rpd")]);
         command.args(["merge", GOLDEN, "-o", "pipe"]);
         command
-            .current_dir(self.folder.path())
+            .current_dir(self.directory.path())
             .env("TMPDIR", &self.temporary)
             .stderr(Stdio::null())
             .spawn()
@@ -103,7 +106,7 @@ fn temporary_files_of_a_killed_rpd_are_removed_by_the_next() {
     assert!(left.exists());
     let mut child = merge.start("");
     wait(|| (!left.exists()).then_some(()));
-    let database = std::fs::read(merge.folder.path().join("pipe")).expect("read");
+    let database = std::fs::read(merge.directory.path().join("pipe")).expect("read");
     assert!(database.starts_with(b"SQLite format 3\0"));
     assert!(child.wait().expect("it ended").success());
     assert_eq!(entries(&merge.temporary), Vec::<PathBuf>::new());
@@ -115,7 +118,7 @@ fn signal_that_was_ignored_stays_ignored() {
     let mut child = merge.start("trap '' HUP;");
     merge.made();
     send(&child, Signal::SIGHUP);
-    let database = std::fs::read(merge.folder.path().join("pipe")).expect("read");
+    let database = std::fs::read(merge.directory.path().join("pipe")).expect("read");
     assert!(database.starts_with(b"SQLite format 3\0"));
     assert!(child.wait().expect("it ended").success());
 }

@@ -9,28 +9,31 @@ use rocprofiler_sdk_sys::{
     rocprofiler_agent_v0_t as Agent,
 };
 
-/// Folder of the nodes.
+/// Directory of the nodes.
 const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
 
 /// A node of the topology. What the driver does not state is absent.
 pub(super) struct TopologyNode {
-    folder: PathBuf,
+    directory: PathBuf,
     properties: Vec<(String, u64)>,
 }
 
 impl TopologyNode {
     /// Reads the properties of a node; none if the driver does not have it.
     pub(super) fn read(number: u32) -> TopologyNode {
-        TopologyNode::from_folder(Path::new(NODES).join(number.to_string()))
+        TopologyNode::from_directory(Path::new(NODES).join(number.to_string()))
     }
 
-    fn from_folder(folder: PathBuf) -> TopologyNode {
-        let read = |name| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    fn from_directory(directory: PathBuf) -> TopologyNode {
+        let read = |name| std::fs::read_to_string(directory.join(name)).unwrap_or_default();
         let mut properties = properties(&read("properties"));
         if let Ok(id) = read("gpu_id").trim().parse() {
             properties.push(("gpu_id".to_owned(), id));
         }
-        TopologyNode { folder, properties }
+        TopologyNode {
+            directory,
+            properties,
+        }
     }
 
     fn property(&self, name: &str) -> Option<u64> {
@@ -69,20 +72,20 @@ impl TopologyNode {
 
     /// The driver's name of the node, such as `aldebaran`; empty for a CPU.
     fn name(&self) -> &'static CStr {
-        let name = std::fs::read_to_string(self.folder.join("name")).unwrap_or_default();
+        let name = std::fs::read_to_string(self.directory.join("name")).unwrap_or_default();
         CString::new(name.trim()).map_or(c"", |name| Box::leak(name.into_boxed_c_str()))
     }
 
-    /// The parts of one kind, each with a file of properties in its own folder.
+    /// The parts of one kind, each with a file of properties in its own directory.
     fn parts<T: Default>(
         &self,
         kind: &str,
         count: u64,
         set: fn(&mut T, &str, u64),
     ) -> &'static [T] {
-        let folder = self.folder.join(kind);
+        let directory = self.directory.join(kind);
         let parts = (0..count).map_while(|number| {
-            let file = folder.join(number.to_string()).join("properties");
+            let file = directory.join(number.to_string()).join("properties");
             let mut part = T::default();
             for (name, value) in properties(&std::fs::read_to_string(file).ok()?) {
                 set(&mut part, &name, value);
@@ -151,16 +154,16 @@ setter! {
 mod tests {
     use super::*;
 
-    fn write(folder: &Path, file: &str, text: &str) {
-        let path = folder.join(file);
-        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+    fn write(directory: &Path, file: &str, text: &str) {
+        let path = directory.join(file);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
         std::fs::write(path, text).expect("a file");
     }
 
     #[test]
     fn topology_node_is_read_from_its_files() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let at = folder.path();
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = directory.path();
         write(
             at,
             "properties",
@@ -185,7 +188,7 @@ mod tests {
             "io_links/0/properties",
             "type 11\nnode_from 1\nnode_to 2\nweight 15\nflags 1\n",
         );
-        let node = TopologyNode::from_folder(at.to_owned());
+        let node = TopologyNode::from_directory(at.to_owned());
         assert!(node.is_gpu(29704, 768) && !node.is_gpu(29704, 769));
         assert!(!TopologyNode::read(u32::MAX).is_gpu(0, 0));
 

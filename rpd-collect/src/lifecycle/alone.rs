@@ -87,10 +87,10 @@ fn without(list: &OsStr, own: &Path) -> Option<OsString> {
 
 /// The program rpd: beside the library, where cargo puts it, or in `bin` for a library in `lib/rpd`.
 fn program_file(own: &Path) -> Option<PathBuf> {
-    let folder = own.parent()?;
+    let directory = own.parent()?;
     ["rpd", "../rpd", "../../bin/rpd"]
         .iter()
-        .map(|place| folder.join(place))
+        .map(|place| directory.join(place))
         .find(|path| path.is_file())
 }
 
@@ -117,7 +117,7 @@ fn command() -> std::io::Result<Vec<OsString>> {
         is_it(Path::new(&name))
     } else {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut found = std::env::split_paths(&path).map(|folder| folder.join(&name));
+        let mut found = std::env::split_paths(&path).map(|directory| directory.join(&name));
         found
             .find(|path| path.is_file())
             .is_some_and(|path| is_it(&path))

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rocprofiler_sdk_sys::rocprofiler_status_t as Status;
-use rpd_spool::access_trace::{AccessTrace, FOLDER, KERNELS_FILE};
+use rpd_spool::access_trace::{AccessTrace, DIRECTORY, KERNELS_FILE};
 
 use super::setup::Setup;
 use crate::recording::{meta, process};
@@ -31,8 +31,8 @@ pub(super) fn configure(setup: &Setup<'_>) {
         .parent()
         .and_then(|run| std::fs::read(run.join(KERNELS_FILE)).ok())
         .unwrap_or_default();
-    let texts = text(&directory.join(FOLDER)).zip(CString::new(kernels).ok());
-    let Some((folder, kernels)) = texts else {
+    let texts = text(&directory.join(DIRECTORY)).zip(CString::new(kernels).ok());
+    let Some((directory, kernels)) = texts else {
         meta::note("no memory accesses are recorded: a name has a zero byte");
         return;
     };
@@ -40,7 +40,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     // SAFETY: the function is the provider's, the texts live through the call.
     let status = unsafe {
         record(
-            folder.as_ptr(),
+            directory.as_ptr(),
             capture.accesses.number(),
             kernels.as_ptr(),
             limit,

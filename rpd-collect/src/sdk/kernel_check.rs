@@ -31,10 +31,11 @@ fn start(setup: &Setup<'_>, run: &Path) -> Result<(), &'static str> {
         .functions
         .rpd_check_kernels
         .ok_or("its SDK has no function rpd_check_kernels, which only the simulated GPU has")?;
-    let folder = CString::new(run.as_os_str().as_bytes());
-    let folder = folder.map_err(|_| "the name of the folder for findings has a zero byte")?;
+    let directory = CString::new(run.as_os_str().as_bytes());
+    let directory =
+        directory.map_err(|_| "the name of the directory for findings has a zero byte")?;
     // SAFETY: the function is the provider's, the text lives through the call.
-    match unsafe { check(folder.as_ptr()) } {
+    match unsafe { check(directory.as_ptr()) } {
         Status::SUCCESS => Ok(()),
         _ => Err("another tool in the process checks its kernels already"),
     }

@@ -1,6 +1,6 @@
-//! The provider of the rocprofiler-sdk ABI. Nothing outside this folder uses that ABI.
+//! The provider of the rocprofiler-sdk ABI. Nothing outside this directory uses that ABI.
 //!
-//! Another provider would be a folder beside this one that writes through [`crate::recording`].
+//! Another provider would be a directory beside this one that writes through [`crate::recording`].
 //!
 //! | module | subject |
 //! |---|---|

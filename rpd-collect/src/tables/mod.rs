@@ -2,7 +2,7 @@
 //!
 //! Slot n of a table is operation n of its kind. What each function is (its slot, name, parameters and result) is generated
 //! from the tables in `rpd-data/data`; a module that needs a piece of code for every function defines the macros `api_fn` and
-//! `api_domain`, has [`types`] in scope and includes `functions.rs` from the build's output folder
+//! `api_domain`, has [`types`] in scope and includes `functions.rs` from the build's output directory
 //! (`rpd_data::macro_calls` describes it).
 
 pub(crate) mod types;

@@ -44,7 +44,7 @@ fn build(name: &str, flags: &[&str]) -> PathBuf {
     program
 }
 
-/// The built library: beside the folder of the test programs.
+/// The built library: beside the directory of the test programs.
 pub(crate) fn collector() -> PathBuf {
     let mut path = std::env::current_exe().expect("the test's own path");
     path.pop();

@@ -31,8 +31,8 @@ fn program_without_gpu_leaves_one_small_stream() {
 /// A kind of record that the collector never writes has a reader and is in no recording.
 #[test]
 fn every_kind_of_record_is_written() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let sources = files_below(&folder, &["rs"]).into_iter();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let sources = files_below(&directory, &["rs"]).into_iter();
     let collector: String = sources
         .map(|path| std::fs::read_to_string(path).expect("a source file"))
         .collect();

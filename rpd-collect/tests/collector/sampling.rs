@@ -181,15 +181,15 @@ fn sampling_notes_a_provider_that_refuses() {
 
 #[test]
 fn sampling_records_the_bytes_of_code_objects_once() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("object");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("object");
     let long: Vec<u8> = (0..9_000_000_u32).map(|byte| (byte % 251) as u8).collect();
     std::fs::write(&path, &long).expect("written");
     let uri = format!(
         "object:3:file://{}#offset=1000&size=8000000",
         path.display()
     );
-    let gone = format!("object:4:file://{}/gone", folder.path().display());
+    let gone = format!("object:4:file://{}/gone", directory.path().display());
     let words = ["object:1:abcdefghi", "object:2:abcdefghi", &uri, &gone];
     let found = run("pc_sampling=host_trap:time:1", &words);
     let objects: Vec<u64> = found.contents.iter().map(|(object, _)| *object).collect();

@@ -1,4 +1,4 @@
-//! Writer of `stats_<folder>.csv`: lines of code with the sums of thread traces for them.
+//! Writer of `stats_<directory>.csv`: lines of code with the sums of thread traces for them.
 
 use std::path::PathBuf;
 

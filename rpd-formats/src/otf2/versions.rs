@@ -11,8 +11,8 @@ pub(super) const NAMES: [&str; 3] = [
 /// Prefixes of the file names of later versions of libotf2.
 const STEMS: [&str; 2] = ["libotf2.so.", "libopen_trace_format2.so."];
 const FIRST_VERSION: u32 = 10;
-/// Folders that the loader searches, besides `LD_LIBRARY_PATH` and its cache.
-const FOLDERS: [&str; 7] = [
+/// Directories that the loader searches, besides `LD_LIBRARY_PATH` and its cache.
+const DIRECTORIES: [&str; 7] = [
     "/usr/local/lib",
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -25,14 +25,15 @@ const FOLDERS: [&str; 7] = [
 /// Files of later versions of the library, the oldest first: what is in use was tried with the first one.
 pub(super) fn later_versions() -> Vec<PathBuf> {
     let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&inherited).chain(FOLDERS.iter().map(PathBuf::from));
-    versions_in(folders)
+    let directories =
+        std::env::split_paths(&inherited).chain(DIRECTORIES.iter().map(PathBuf::from));
+    versions_in(directories)
 }
 
-fn versions_in(folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+fn versions_in(directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
-    for folder in folders.filter(|folder| folder.is_absolute()) {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for directory in directories.filter(|directory| directory.is_absolute()) {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let version = name.to_str().and_then(|name| {
                 let version = STEMS.iter().find_map(|stem| name.strip_prefix(stem))?;
@@ -55,9 +56,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_in_finds_the_latest_version_in_each_folder() {
+    fn versions_in_finds_the_latest_version_in_each_directory() {
         let (one, two) = (tempfile::tempdir(), tempfile::tempdir());
-        let (one, two) = (one.expect("a folder"), two.expect("a folder"));
+        let (one, two) = (one.expect("a directory"), two.expect("a directory"));
         for name in [
             "libotf2.so.11",
             "libotf2.so.9",
@@ -69,9 +70,9 @@ mod tests {
         }
         let other = two.path().join("libopen_trace_format2.so.10");
         std::fs::write(&other, "").expect("written");
-        let folders = [one.path(), two.path(), Path::new("relative")];
+        let directories = [one.path(), two.path(), Path::new("relative")];
         assert_eq!(
-            versions_in(folders.into_iter().map(Path::to_owned)),
+            versions_in(directories.into_iter().map(Path::to_owned)),
             [other, one.path().join("libotf2.so.11")]
         );
     }

@@ -59,8 +59,8 @@ mod tests {
 
     #[test]
     fn columns_have_the_type_of_their_cells() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("table.parquet");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("table.parquet");
         let rows = [
             vec!["a".into(), 1_u64.into(), Cell::Null, Cell::Null],
             vec![Cell::Null, Cell::Null, 0.5.into(), Cell::Null],

@@ -120,8 +120,8 @@ fn machine_id(root: &Path) -> String {
     if !facts.is_empty() {
         return hashed("procinfo", &facts);
     }
-    let folder = root.join("sys/class/net");
-    let address = |interface: &Path| first_line(&folder.join(interface).join("address"));
+    let directory = root.join("sys/class/net");
+    let address = |interface: &Path| first_line(&directory.join(interface).join("address"));
     // Those of some interfaces are the same on all machines: 00:00:00:00:00:00.
     let is_its_own = |address: &String| {
         let mut parts = address.split(':');
@@ -130,7 +130,7 @@ fn machine_id(root: &Path) -> String {
     };
     let known = INTERFACES.iter().find_map(|name| address(Path::new(name)));
     let found = known.or_else(|| {
-        let entries = std::fs::read_dir(&folder).ok()?;
+        let entries = std::fs::read_dir(&directory).ok()?;
         let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
         let mut addresses = names.filter_map(|name| address(Path::new(&name)));
         addresses.find(is_its_own)

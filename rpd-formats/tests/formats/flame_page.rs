@@ -62,8 +62,8 @@ fn flame_graph_page_can_be_searched_and_enlarged_in_a_browser() {
         .write(Format::Html, "a run", None, &mut page)
         .expect("written");
     let page = String::from_utf8(page).expect("text");
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("page.html");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("page.html");
     std::fs::write(&path, page.replace("</body>", READER)).expect("written");
     let output = Command::new(chromium)
         .args([
@@ -74,7 +74,7 @@ fn flame_graph_page_can_be_searched_and_enlarged_in_a_browser() {
         ])
         .arg(format!(
             "--user-data-dir={}/profile",
-            folder.path().display()
+            directory.path().display()
         ))
         .args(["--dump-dom", &format!("file://{}", path.display())])
         .output()

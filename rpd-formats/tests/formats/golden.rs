@@ -455,8 +455,8 @@ fn all_files(session: &Session, directory: &Path) -> BTreeMap<String, Vec<u8>> {
         assert!(written.is_ok(), "{}: {written:?}", format.word());
     }
     let mut files = BTreeMap::new();
-    for folder in [directory, &directory.join("trace_results")] {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for directory in [directory, &directory.join("trace_results")] {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             // An archive has an id of its own in its anchor.
             if entry.path().is_file() && entry.path().extension() != Some("otf2".as_ref()) {
                 let bytes = std::fs::read(entry.path()).expect("readable");

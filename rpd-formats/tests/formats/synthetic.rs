@@ -234,7 +234,7 @@ fn counting() -> Session {
 
 fn target(directory: &Path) -> Target {
     Target {
-        directory: directory.join("new/folder"),
+        directory: directory.join("new/directory"),
         prefix: "p".to_owned(),
     }
 }

@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The folder with everything that was built:
+/// The directory with everything that was built:
 ///
 /// - `rpd`: the library, and a collector beside it;
 /// - `lib`: the registration library and the SDK; `old`, `new`: an SDK without `rocprofiler_force_configure`, one with the
 ///   functions to attach; `empty`: a library under the SDK's name that is none;
 /// - programs and tools.
-fn folder() -> &'static Path {
+fn directory() -> &'static Path {
     static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
     BUILT
-        .get_or_init(|| build().expect("the folder can be written"))
+        .get_or_init(|| build().expect("the directory can be written"))
         .path()
 }
 
 fn build() -> std::io::Result<tempfile::TempDir> {
     let temporary = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let folder = temporary.path();
+    let directory = temporary.path();
     for name in ["rpd", "lib", "old", "new", "empty"] {
-        std::fs::create_dir(folder.join(name))?;
+        std::fs::create_dir(directory.join(name))?;
     }
-    std::fs::copy(library(), folder.join("rpd/librpd_register.so"))?;
+    std::fs::copy(library(), directory.join("rpd/librpd_register.so"))?;
     let compile = |source: &str, output: &str, flags: &[&str]| {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/binding");
         let status = Command::new("cc")
             .args(["-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-pthread"])
             .arg(sources.join(source))
             .arg("-o")
-            .arg(folder.join(output))
-            .arg(format!("-L{}", folder.join("lib").display()))
+            .arg(directory.join(output))
+            .arg(format!("-L{}", directory.join("lib").display()))
             .args(flags)
             .arg("-ldl")
             .status()
@@ -52,7 +52,7 @@ fn build() -> std::io::Result<tempfile::TempDir> {
     compile("tool.c", "tool.so", &with(&["-DNAME=\"tool\""]));
     match std::env::var_os("RPD_TEST_REGISTRATION") {
         Some(real) => {
-            std::fs::copy(real, folder.join("lib/librocprofiler-register.so.0"))?;
+            std::fs::copy(real, directory.join("lib/librocprofiler-register.so.0"))?;
         }
         None => compile(
             "registration.c",
@@ -74,8 +74,8 @@ fn build() -> std::io::Result<tempfile::TempDir> {
     );
     compile("sdk.c", "other-sdk.so", &with(&["-DNAME=\"other sdk\""]));
     compile("registration.c", &format!("empty/{sdk}"), &with(&[]));
-    for folder in ["lib", "old", "new", "empty"].map(|name| folder.join(name)) {
-        std::os::unix::fs::symlink(sdk, folder.join("librocprofiler-sdk.so"))?;
+    for directory in ["lib", "old", "new", "empty"].map(|name| directory.join(name)) {
+        std::os::unix::fs::symlink(sdk, directory.join("librocprofiler-sdk.so"))?;
     }
     let register = "-l:librocprofiler-register.so.0";
     compile("program.c", "program", &[register]);
@@ -92,12 +92,12 @@ fn build() -> std::io::Result<tempfile::TempDir> {
     Ok(temporary)
 }
 
-/// The built library: beside the folder of the test programs, or in it.
+/// The built library: beside the directory of the test programs, or in it.
 fn library() -> PathBuf {
     let program = std::env::current_exe().expect("the test's own path");
     let candidates = program.ancestors().skip(1).take(2);
     candidates
-        .map(|folder| folder.join("librpd_register.so"))
+        .map(|directory| directory.join("librpd_register.so"))
         .filter(|path| path.exists())
         .max_by_key(|path| path.metadata().and_then(|found| found.modified()).ok())
         .expect("cargo builds the library before its tests")
@@ -119,10 +119,10 @@ impl Start {
     }
 
     fn plain(program: &str, words: &[&str]) -> Start {
-        let mut command = Command::new(folder().join(program));
+        let mut command = Command::new(directory().join(program));
         command
             .args(words)
-            .env("LD_LIBRARY_PATH", folder().join("lib"));
+            .env("LD_LIBRARY_PATH", directory().join("lib"));
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();
             if name.starts_with("ROC") || name.starts_with("RPD") {
@@ -132,14 +132,14 @@ impl Start {
         Start { command }
     }
 
-    /// Sets a variable to a path within the folder.
+    /// Sets a variable to a path within the directory.
     fn set(&mut self, name: &str, path: &str) {
-        self.command.env(name, folder().join(path));
+        self.command.env(name, directory().join(path));
     }
 
     fn with(mut self, name: &str, value: &str) -> Start {
         self.command
-            .env(name, value.replace('@', &folder().display().to_string()));
+            .env(name, value.replace('@', &directory().display().to_string()));
         self
     }
 
@@ -149,11 +149,11 @@ impl Start {
     }
 
     /// Runs the program, which must end with `status`. Returns the lines that it and the libraries print, with `@`
-    /// for the path of the folder.
+    /// for the path of the directory.
     fn printed(mut self, status: i32) -> Vec<String> {
         let output = self.command.output().expect("starts");
-        let text =
-            String::from_utf8_lossy(&output.stdout).replace(&folder().display().to_string(), "@");
+        let text = String::from_utf8_lossy(&output.stdout)
+            .replace(&directory().display().to_string(), "@");
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{text}{error}");
         text.lines().map(str::to_owned).collect()
@@ -442,7 +442,7 @@ fn program_linked_to_the_sdk_may_configure_it_first() {
 
 #[test]
 fn sdk_that_the_program_opened_is_used() {
-    let path = folder().join("lib/librocprofiler-sdk.so.1");
+    let path = directory().join("lib/librocprofiler-sdk.so.1");
     let open = format!("open={}", path.display());
     let printed = Start::new("program", &[&open, "hip"])
         .with("RPD_SDK", "@/new/librocprofiler-sdk.so.1")
@@ -476,12 +476,12 @@ fn binding_notes_why_nothing_is_recorded_and_lets_the_program_go_on() {
 
     let (text, _) = note(start().with("RPD_SDK", "@/empty/librocprofiler-sdk.so.1"));
     assert_eq!(
-        text.replace(&folder().display().to_string(), "@"),
+        text.replace(&directory().display().to_string(), "@"),
         "nothing is recorded: @/empty/librocprofiler-sdk.so.1 is no SDK: it takes no tables of runtimes"
     );
 
     // The program opens an SDK and configures it before any runtime comes up.
-    let open = format!("open={}/lib/librocprofiler-sdk.so.1", folder().display());
+    let open = format!("open={}/lib/librocprofiler-sdk.so.1", directory().display());
     let (text, printed) = note(Start::new("program", &[&open, "force", "hip"]));
     assert_eq!(
         text,

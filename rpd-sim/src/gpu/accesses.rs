@@ -1,4 +1,4 @@
-//! Records the memory accesses of dispatches into a folder: `accesses.bin`, and the code objects of the kernels.
+//! Records the memory accesses of dispatches into a directory: `accesses.bin`, and the code objects of the kernels.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -18,7 +18,7 @@ const OWN_KERNELS: &str = "__amd_rocclr_";
 
 /// The recording of this process.
 struct AccessSession {
-    folder: PathBuf,
+    directory: PathBuf,
     level: Level,
     kernels: Vec<KernelChoice>,
     /// Id of the process that records: a forked child has no recording.
@@ -41,9 +41,9 @@ struct Output {
 
 static SESSION: OnceLock<AccessSession> = OnceLock::new();
 
-/// Begins a recording of this process in a folder, which is made; false if a recording has begun already.
+/// Begins a recording of this process in a directory, which is made; false if a recording has begun already.
 pub(crate) fn start(
-    folder: &Path,
+    directory: &Path,
     level: Level,
     kernels: Vec<KernelChoice>,
     limit: u64,
@@ -51,12 +51,12 @@ pub(crate) fn start(
     if SESSION.get().is_some() {
         return Ok(false);
     }
-    std::fs::create_dir_all(folder)?;
+    std::fs::create_dir_all(directory)?;
     // Never over another recording: its blocks would have no head.
-    let mut file = File::create_new(folder.join(FILE))?;
+    let mut file = File::create_new(directory.join(FILE))?;
     file.write_all(&MAGIC)?;
     let session = AccessSession {
-        folder: folder.to_owned(),
+        directory: directory.to_owned(),
         level,
         kernels,
         process: std::process::id(),
@@ -107,11 +107,11 @@ pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<Acc
     let number = output.count;
     let object = format!("object-{:x}.co", kernel.image.base());
     if output.saved.insert(object.clone())
-        && let Err(error) = std::fs::write(session.folder.join(&object), &*kernel.file)
+        && let Err(error) = std::fs::write(session.directory.join(&object), &*kernel.file)
     {
         eprintln!(
             "rpd-sim: {}/{object}: {error}; its instructions have no source lines",
-            session.folder.display()
+            session.directory.display()
         );
     }
     let described = access::Dispatch {
@@ -177,7 +177,7 @@ impl AccessSession {
             if !self.full.swap(true, Ordering::Relaxed) {
                 eprintln!(
                     "rpd-sim: {}/{FILE}: {error}; the recording of memory accesses ends here",
-                    self.folder.display()
+                    self.directory.display()
                 );
             }
             return false;

@@ -1,6 +1,6 @@
-//! Errors of kernels, found while they execute and written to a folder that a tool names.
+//! Errors of kernels, found while they execute and written to a directory that a tool names.
 //!
-//! From [`start`] on every dispatch is watched on one thread, allocations have guard zones around them, and freed memory is not used again. The folder gets
+//! From [`start`] on every dispatch is watched on one thread, allocations have guard zones around them, and freed memory is not used again. The directory gets
 //! `findings-<pid>`, a line for each finding ([`CheckSession::report`]), `launches-<pid>`, a line with count and name for each kernel, and `object-<pid>-<address>.co`, the code objects of kernels with findings.
 
 use std::collections::{HashMap, HashSet};
@@ -24,7 +24,7 @@ const PAGE: u64 = 4096;
 
 /// State over all dispatches of a process.
 pub(crate) struct CheckSession {
-    folder: PathBuf,
+    directory: PathBuf,
     findings: Mutex<Findings>,
     /// State of device memory by page number: a bit for each byte, set once it has been written.
     written: Mutex<HashMap<u64, Box<[u64; 64]>>>,
@@ -89,10 +89,10 @@ pub(crate) fn session() -> Option<&'static CheckSession> {
     SESSION.get()
 }
 
-/// Begins to check this process, with findings in `folder`; false if the process is checked already.
-pub(crate) fn start(folder: PathBuf) -> bool {
+/// Begins to check this process, with findings in `directory`; false if the process is checked already.
+pub(crate) fn start(directory: PathBuf) -> bool {
     let session = CheckSession {
-        folder,
+        directory,
         findings: Mutex::default(),
         written: Mutex::default(),
     };
@@ -105,11 +105,11 @@ impl CheckSession {
     fn save(&self, findings: &mut Findings, kernel: &Kernel) -> String {
         let name = format!("object-{}-{:x}.co", findings.process, kernel.image.base());
         if findings.saved.insert(name.clone())
-            && let Err(error) = std::fs::write(self.folder.join(&name), &*kernel.file)
+            && let Err(error) = std::fs::write(self.directory.join(&name), &*kernel.file)
         {
             eprintln!(
                 "rpd-sim: {}/{name}: {error}; findings have no source lines",
-                self.folder.display()
+                self.directory.display()
             );
         }
         name
@@ -147,7 +147,7 @@ impl CheckSession {
                 ..Findings::default()
             };
         }
-        let launches = self.folder.join(format!("launches-{process}"));
+        let launches = self.directory.join(format!("launches-{process}"));
         // The count is kept for a launch without findings as well: a report that finds nothing has to say what it
         // watched.
         if let Err(error) = findings.launches.add(&launches, &kernel.name) {
@@ -200,7 +200,7 @@ impl CheckSession {
             if let Err(error) = self.append(&mut findings, line.as_bytes()) {
                 eprintln!(
                     "rpd-sim: {}: {error}; a finding is lost",
-                    self.folder.display()
+                    self.directory.display()
                 );
             }
         }
@@ -208,7 +208,9 @@ impl CheckSession {
 
     fn append(&self, findings: &mut Findings, line: &[u8]) -> std::io::Result<()> {
         if findings.file.is_none() {
-            let path = self.folder.join(format!("findings-{}", findings.process));
+            let path = self
+                .directory
+                .join(format!("findings-{}", findings.process));
             findings.file = Some(OpenOptions::new().create(true).append(true).open(path)?);
         }
         findings

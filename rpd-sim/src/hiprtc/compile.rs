@@ -35,7 +35,7 @@ const HEADERS: [&str; 6] = [
     "hip/math_functions.h",
     "hip/device_functions.h",
 ];
-/// Name of the folder with the replacement headers.
+/// Name of the directory with the replacement headers.
 const BUILT_IN: &str = "rpd-sim-built-in";
 /// Texts in the compiler's errors that show that an installation has headers, but lacks other files for device code.
 const INCOMPLETE: [&str; 2] = ["cannot find ROCm device library", "cannot find HIP runtime"];
@@ -45,14 +45,14 @@ const LOWERED: &str = "rpd_sim_lowered_name_";
 /// Source of HIP's headers and device libraries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Hip {
-    /// An installation of ROCm in this folder.
+    /// An installation of ROCm in this directory.
     Installed(PathBuf),
     /// The built-in `device.h`, without device libraries.
     BuiltIn,
 }
 
 impl Hip {
-    /// The first of some folders that has HIP's headers; the built-in ones if none has.
+    /// The first of some directories that has HIP's headers; the built-in ones if none has.
     fn find(places: impl IntoIterator<Item = PathBuf>) -> Self {
         places
             .into_iter()
@@ -60,7 +60,7 @@ impl Hip {
             .map_or(Self::BuiltIn, Self::Installed)
     }
 
-    /// Folders in which ROCm is looked for: those that the environment names, of the vendor's packages, of the
+    /// Directories in which ROCm is looked for: those that the environment names, of the vendor's packages, of the
     /// distribution's packages.
     fn places() -> impl Iterator<Item = PathBuf> {
         let named = ["HIP_PATH", "ROCM_PATH"].into_iter();
@@ -70,8 +70,8 @@ impl Hip {
             .chain([PathBuf::from("/opt/rocm"), PathBuf::from("/usr")])
     }
 
-    /// The compiler's options, for the program in a folder.
-    fn options(&self, folder: &Path) -> Vec<OsString> {
+    /// The compiler's options, for the program in a directory.
+    fn options(&self, directory: &Path) -> Vec<OsString> {
         let mut options: Vec<OsString> = Vec::new();
         let header = match self {
             Self::Installed(place) => {
@@ -83,12 +83,12 @@ impl Hip {
                     options.push(path);
                     options.extend(["-isystem".into(), place.join("include").into()]);
                 }
-                folder.join("rpd-sim-installed.h")
+                directory.join("rpd-sim-installed.h")
             }
             Self::BuiltIn => {
                 options.extend(["-nogpuinc".into(), "-nogpulib".into()]);
-                options.extend(["-I".into(), folder.join(BUILT_IN).into()]);
-                folder.join(BUILT_IN).join("rpd-sim-device.h")
+                options.extend(["-I".into(), directory.join(BUILT_IN).into()]);
+                directory.join(BUILT_IN).join("rpd-sim-device.h")
             }
         };
         options.extend(["-include".into(), header.into()]);
@@ -115,10 +115,10 @@ pub(super) struct Compiled {
     pub(super) names: HashMap<CString, CString>,
 }
 
-/// A temporary folder, which is removed when the value is dropped.
-struct Folder(PathBuf);
+/// A temporary directory, which is removed when the value is dropped.
+struct Directory(PathBuf);
 
-impl Folder {
+impl Directory {
     fn new() -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Folder {
     fn write(&self, name: &Path, text: &[u8]) -> io::Result<()> {
         if name.components().any(|part| part == Component::ParentDir) || name.is_absolute() {
             let text = format!(
-                "{}: a header's name must be a path below a folder",
+                "{}: a header's name must be a path below a directory",
                 name.display()
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -142,9 +142,9 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for Directory {
     fn drop(&mut self) {
-        // An error leaves files in the folder for temporary files, which is harmless.
+        // An error leaves files in the directory for temporary files, which is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -177,20 +177,20 @@ fn try_compile(
     target: &str,
     mut hip: Hip,
 ) -> io::Result<Compiled> {
-    let folder = Folder::new()?;
+    let directory = Directory::new()?;
     let built_in = Path::new(BUILT_IN);
     // Programs include HIP's headers by name although the compiler has all of it built in. The files are there, so that
     // the names resolve, and empty.
     for name in HEADERS {
-        folder.write(&built_in.join(name), b"#pragma once\n")?;
+        directory.write(&built_in.join(name), b"#pragma once\n")?;
     }
     let header = built_in.join("rpd-sim-device.h");
-    folder.write(&header, DEVICE_HEADER.as_bytes())?;
+    directory.write(&header, DEVICE_HEADER.as_bytes())?;
     let header = Path::new("rpd-sim-installed.h");
-    folder.write(header, INSTALLED_HEADER.as_bytes())?;
-    // The folder itself is searched before that of the built-in headers: a program's own header takes precedence.
+    directory.write(header, INSTALLED_HEADER.as_bytes())?;
+    // The directory itself is searched before that of the built-in headers: a program's own header takes precedence.
     for (name, header) in &source.headers {
-        folder.write(
+        directory.write(
             Path::new(OsStr::from_bytes(name.to_bytes())),
             header.to_bytes(),
         )?;
@@ -210,9 +210,9 @@ fn try_compile(
     named.extend_from_slice(source.name.to_bytes());
     named.extend_from_slice(b"\"\n");
     named.extend_from_slice(&program);
-    folder.write(Path::new("program.hip"), &named)?;
+    directory.write(Path::new("program.hip"), &named)?;
 
-    let mut output = run(&folder, options, target, &hip, "program.co", &[])?;
+    let mut output = run(&directory, options, target, &hip, "program.co", &[])?;
     let incomplete = |output: &Output| {
         let said = String::from_utf8_lossy(&output.stderr);
         INCOMPLETE.iter().any(|text| said.contains(text))
@@ -220,7 +220,7 @@ fn try_compile(
     // An installation may have headers without the device libraries; then programs that need neither still compile.
     if hip != Hip::BuiltIn && !output.status.success() && incomplete(&output) {
         hip = Hip::BuiltIn;
-        output = run(&folder, options, target, &hip, "program.co", &[])?;
+        output = run(&directory, options, target, &hip, "program.co", &[])?;
     }
     // Warnings are part of the log of a successful compilation, too.
     let log = text(output.stderr);
@@ -230,13 +230,13 @@ fn try_compile(
             ..Compiled::default()
         });
     }
-    let code = fs::read(folder.0.join("program.co"))?;
+    let code = fs::read(directory.0.join("program.co"))?;
     let mut names = HashMap::new();
     // The code object has addresses in place of names; a listing of the same program has the names.
     if !source.expressions.is_empty() {
         let more = ["-S", "-emit-llvm"];
-        run(&folder, options, target, &hip, "program.ll", &more)?;
-        let listing = fs::read_to_string(folder.0.join("program.ll"))?;
+        run(&directory, options, target, &hip, "program.ll", &more)?;
+        let listing = fs::read_to_string(directory.0.join("program.ll"))?;
         for (number, expression) in source.expressions.iter().enumerate() {
             if let Some(name) = lowered(&listing, number) {
                 names.insert(expression.clone(), text(name.into_bytes()));
@@ -247,9 +247,9 @@ fn try_compile(
     Ok(Compiled { code, log, names })
 }
 
-/// Runs the compiler on the program in a folder.
+/// Runs the compiler on the program in a directory.
 fn run(
-    folder: &Folder,
+    directory: &Directory,
     options: &[CString],
     target: &str,
     hip: &Hip,
@@ -269,8 +269,8 @@ fn run(
             ])
             .arg("-std=c++17")
             .arg("-I")
-            .arg(&folder.0)
-            .args(hip.options(&folder.0))
+            .arg(&directory.0)
+            .args(hip.options(&directory.0))
             .arg(format!("--offload-arch={target}"));
         for option in options {
             let bytes = option.to_bytes();
@@ -287,8 +287,8 @@ fn run(
         command
             .args(more)
             .arg("-o")
-            .arg(folder.0.join(result))
-            .arg(folder.0.join("program.hip"))
+            .arg(directory.0.join(result))
+            .arg(directory.0.join("program.hip"))
             // The compiler is not part of what is profiled.
             .env_remove("LD_PRELOAD")
             .env_remove("LD_LIBRARY_PATH")

@@ -11,19 +11,19 @@ use crate::gpu::accesses;
 /// Records the accesses of all dispatches that begin from now on, see `rpd_gfx::access`.
 ///
 /// # Safety
-/// `folder` and `kernels` are null or texts.
+/// `directory` and `kernels` are null or texts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rpd_trace_accesses(
-    folder: *const c_char,
+    directory: *const c_char,
     level: u32,
     kernels: *const c_char,
     limit: u64,
 ) -> Status {
-    if folder.is_null() {
+    if directory.is_null() {
         return Status::ERROR_INVALID_ARGUMENT;
     }
     // SAFETY: the caller vouches for its texts.
-    let folder = unsafe { CStr::from_ptr(folder) };
+    let directory = unsafe { CStr::from_ptr(directory) };
     let kernels = if kernels.is_null() {
         c""
     } else {
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn rpd_trace_accesses(
         return Status::ERROR_INVALID_ARGUMENT;
     };
     match accesses::start(
-        Path::new(OsStr::from_bytes(folder.to_bytes())),
+        Path::new(OsStr::from_bytes(directory.to_bytes())),
         level,
         kernels,
         limit,

@@ -10,15 +10,15 @@ use crate::gpu::check;
 /// Watches all dispatches that begin from now on, and memory that is allocated from now on, see [`check`].
 ///
 /// # Safety
-/// `folder` is null or a text.
+/// `directory` is null or a text.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rpd_check_kernels(folder: *const c_char) -> Status {
-    if folder.is_null() {
+pub unsafe extern "C" fn rpd_check_kernels(directory: *const c_char) -> Status {
+    if directory.is_null() {
         return Status::ERROR_INVALID_ARGUMENT;
     }
     // SAFETY: the caller vouches for its text.
-    let folder = unsafe { CStr::from_ptr(folder) };
-    if check::start(OsStr::from_bytes(folder.to_bytes()).into()) {
+    let directory = unsafe { CStr::from_ptr(directory) };
+    if check::start(OsStr::from_bytes(directory.to_bytes()).into()) {
         Status::SUCCESS
     } else {
         Status::ERROR_CONFIGURATION_LOCKED

@@ -24,7 +24,7 @@ use rpd_gfx::{codeobj::CodeObject, disasm::Disassembler};
 
 use super::status::store;
 
-/// File name of the decoder library, which is looked for in the folder that the tool names.
+/// File name of the decoder library, which is looked for in the directory that the tool names.
 const LIBRARY: &str = "librocprof-trace-decoder.so";
 
 /// Statuses that the decoder library returns.
@@ -49,8 +49,8 @@ struct Library {
 }
 
 impl Library {
-    fn open(folder: &CStr) -> Result<Self, Status> {
-        let mut path = folder.to_bytes().to_vec();
+    fn open(directory: &CStr) -> Result<Self, Status> {
+        let mut path = directory.to_bytes().to_vec();
         path.push(b'/');
         path.extend_from_slice(LIBRARY.as_bytes());
         let path = CString::new(path).map_err(|_| Status::ERROR_NOT_AVAILABLE)?;

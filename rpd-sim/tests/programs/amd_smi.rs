@@ -6,9 +6,9 @@ use rpd_tests::skips::tool_for;
 #[test]
 fn amd_smi_describes_the_simulated_devices() {
     let libraries = ["-lamd_smi", "-lamdhip64"];
-    let (folder, program) = common::build("amd_smi", "amd_smi.c", &[], &libraries);
+    let (directory, program) = common::build("amd_smi", "amd_smi.c", &[], &libraries);
     let variables = [("RPD_SIM_GPUS", "2"), ("HIP_VISIBLE_DEVICES", "0")];
-    let (said, complaints) = common::run_loudly(&folder, &program, &[], &variables);
+    let (said, complaints) = common::run_loudly(&directory, &program, &[], &variables);
     assert_eq!(complaints, "");
     let gpu = |number: u32| {
         let bus = 3 + number;
@@ -51,6 +51,6 @@ assert smi.amdsmi_get_lib_version(byref(version)) == 0
 print(version.major, version.build.decode(), smi.amdsmi_get_gpu_metrics_info(None, None))
 assert smi.amdsmi_shut_down() == 0
 ";
-    let said = common::run_loudly(&folder, &python, &["-c", script], &[]);
+    let said = common::run_loudly(&directory, &python, &["-c", script], &[]);
     assert_eq!(said, ("26 rpd-sim 1\n".to_owned(), String::new()));
 }

@@ -8,10 +8,10 @@ use std::{collections::HashMap, path::Path};
 
 fn output_of(name: &str, gpus: &str) -> (String, String) {
     let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];
-    let (folder, program) = common::build(name, "counting.c", &["-rdynamic"], &libraries);
+    let (directory, program) = common::build(name, "counting.c", &["-rdynamic"], &libraries);
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rpd-gfx/testdata/kernels-O3.co");
     let module = module.to_str().expect("a path");
-    common::run_loudly(&folder, &program, &[module], &[("RPD_SIM_GPUS", gpus)])
+    common::run_loudly(&directory, &program, &[module], &[("RPD_SIM_GPUS", gpus)])
 }
 
 #[test]

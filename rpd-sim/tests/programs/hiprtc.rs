@@ -7,10 +7,10 @@ use std::process::Command;
 #[test]
 fn hiprtc_compiles_programs_at_run_time() {
     let libraries = ["-lamdhip64", "-lhiprtc"];
-    let (folder, program) = common::build("hiprtc", "hiprtc.c", &[], &libraries);
+    let (directory, program) = common::build("hiprtc", "hiprtc.c", &[], &libraries);
 
     // Without a compiler the result is an error and the log names the compiler.
-    let (said, complaints) = common::run_loudly(&folder, &program, &[], &[("PATH", "/nowhere")]);
+    let (said, complaints) = common::run_loudly(&directory, &program, &[], &[("PATH", "/nowhere")]);
     let missing = "hiprtc needs clang with the AMDGPU target and lld: install clang-19 and lld-19";
     if !std::path::Path::new("/opt/rocm/llvm/bin/clang").exists() {
         assert_eq!(
@@ -25,7 +25,7 @@ fn hiprtc_compiles_programs_at_run_time() {
     if lacks("clang-19") {
         return;
     }
-    let (said, complaints) = common::run_loudly(&folder, &program, &[], &[]);
+    let (said, complaints) = common::run_loudly(&directory, &program, &[], &[]);
     assert_eq!(complaints, "");
     let right = "_Z5scaleIfEvPT_S0_\nanother name: 10\ndestroyed twice: 4\nright\n\
                  HIPRTC_ERROR_COMPILATION\nwrong.hip:2:5: error: use of undeclared identifier 'missing'\n";
@@ -39,13 +39,13 @@ fn hiprtc_finds_headers_and_device_libraries_of_an_installation() {
         return;
     }
     let libraries = ["-lamdhip64", "-lhiprtc"];
-    let (folder, program) =
+    let (directory, program) =
         common::build("hiprtc-installed", "hiprtc_installed.c", &[], &libraries);
     let clang = |arguments: &[&str]| Command::new("clang-19").args(arguments).output();
-    let rocm = folder.join("rocm");
+    let rocm = directory.join("rocm");
     let write = |name: &str, text: &str| {
         let path = rocm.join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder is made");
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory is made");
         std::fs::write(&path, text).expect("a file is written");
         path.display().to_string()
     };
@@ -71,7 +71,7 @@ fn hiprtc_finds_headers_and_device_libraries_of_an_installation() {
     let environment = [("ROCM_PATH", rocm.to_str().expect("UTF-8"))];
 
     // Headers without device libraries do not help: those that are built in are taken.
-    let (said, _) = common::run_loudly(&folder, &program, &[], &environment);
+    let (said, _) = common::run_loudly(&directory, &program, &[], &environment);
     assert!(
         said.contains("use of undeclared identifier 'OFFSET'"),
         "{said}"
@@ -106,6 +106,6 @@ fn hiprtc_finds_headers_and_device_libraries_of_an_installation() {
         let output = output.expect("clang-19 runs");
         assert!(output.status.success(), "{output:?}");
     }
-    let (said, complaints) = common::run_loudly(&folder, &program, &[], &environment);
+    let (said, complaints) = common::run_loudly(&directory, &program, &[], &environment);
     assert_eq!((said.as_str(), complaints.as_str()), ("42\n", ""));
 }

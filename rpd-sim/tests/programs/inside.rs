@@ -17,20 +17,20 @@ fn kernels() -> String {
     bundle.to_str().expect("a path").to_owned()
 }
 
-/// Output of the program in a mode, with kernel, rounds and workgroups, and the folder in which it ran.
+/// Output of the program in a mode, with kernel, rounds and workgroups, and the directory in which it ran.
 fn output_of(name: &str, kernel: &[&str], variables: &[(&str, &str)]) -> (String, String, PathBuf) {
     let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];
-    let (folder, program) = common::build(name, "inside.c", &["-rdynamic"], &libraries);
+    let (directory, program) = common::build(name, "inside.c", &["-rdynamic"], &libraries);
     let bundle = kernels();
     let mut arguments = vec![bundle.as_str()];
     arguments.extend(kernel);
     let output = Command::new(program)
         .args(arguments)
-        .current_dir(&folder)
+        .current_dir(&directory)
         .env_remove("ROCP_TOOL_LIBRARIES")
         .env_remove("RPD_SIM_GPUS")
         .env_remove("RPD_SIM_SEED")
-        .env("LD_LIBRARY_PATH", &folder)
+        .env("LD_LIBRARY_PATH", &directory)
         .envs(variables.iter().copied())
         .output()
         .expect("the program runs");
@@ -39,7 +39,7 @@ fn output_of(name: &str, kernel: &[&str], variables: &[(&str, &str)]) -> (String
     (
         String::from_utf8(output.stdout).expect("text"),
         errors,
-        folder,
+        directory,
     )
 }
 
@@ -153,9 +153,9 @@ fn pc_samples_are_of_executed_instructions() {
 }
 
 /// Tokens of a trace by type, as the format's description has their lengths.
-fn tokens(folder: &Path, number: u32) -> (u64, BTreeMap<u8, Vec<u64>>) {
+fn tokens(directory: &Path, number: u32) -> (u64, BTreeMap<u8, Vec<u64>>) {
     const LENGTHS: [usize; 16] = [2, 8, 8, 4, 2, 6, 2, 2, 2, 2, 2, 8, 6, 4, 8, 6];
-    let bytes = fs::read(folder.join(format!("trace-{number}.att"))).expect("a trace");
+    let bytes = fs::read(directory.join(format!("trace-{number}.att"))).expect("a trace");
     let header = u64::from_le_bytes(*bytes.first_chunk().expect("a header"));
     let (mut at, mut tokens) = (8, BTreeMap::<u8, Vec<u64>>::new());
     while at < bytes.len() {
@@ -173,7 +173,7 @@ fn tokens(folder: &Path, number: u32) -> (u64, BTreeMap<u8, Vec<u64>>) {
 #[test]
 fn thread_trace_has_the_chosen_dispatches() {
     let variables = [("MODE", "dispatch"), ("RPD_SIM_SEED", "1")];
-    let (said, _, folder) = output_of(
+    let (said, _, directory) = output_of(
         "inside-traces",
         &["barrier_imbalance", "3", "208"],
         &variables,
@@ -198,7 +198,7 @@ fn thread_trace_has_the_chosen_dispatches() {
         .map(fields);
     let object = object.expect("a code object");
     for (number, trace) in traces.iter().enumerate() {
-        let (header, tokens) = tokens(&folder, number as u32);
+        let (header, tokens) = tokens(&directory, number as u32);
         assert_eq!(header & 0x1fff, 0x11);
         assert_eq!(
             (header >> 13 & 7, header >> 16 & 15, header >> 20 & 31),
@@ -243,7 +243,7 @@ fn thread_trace_has_the_chosen_dispatches() {
 #[test]
 fn device_thread_trace_runs_from_start_to_stop() {
     let variables = [("MODE", "device"), ("RPD_SIM_SEED", "1")];
-    let (said, _, folder) = output_of(
+    let (said, _, directory) = output_of(
         "inside-device",
         &["barrier_imbalance", "3", "208"],
         &variables,
@@ -263,7 +263,7 @@ fn device_thread_trace_runs_from_start_to_stop() {
         .map(|t| (t["dispatch"], t["engine"]))
         .collect();
     assert_eq!(places, [(77, 0), (77, 1)]);
-    let (_, tokens) = tokens(&folder, 0);
+    let (_, tokens) = tokens(&directory, 0);
     assert_eq!(tokens[&3].len(), 3 * 104);
     // Code objects that were loaded meanwhile are reported.
     let words: Vec<u64> = tokens[&2].iter().map(|token| token >> 32).collect();
@@ -274,9 +274,10 @@ fn device_thread_trace_runs_from_start_to_stop() {
 #[test]
 fn thread_trace_has_the_chosen_counters() {
     let variables = [("MODE", "counters"), ("RPD_SIM_SEED", "1")];
-    let (said, _, folder) = output_of("inside-counters", &["two_phases", "3", "208"], &variables);
+    let (said, _, directory) =
+        output_of("inside-counters", &["two_phases", "3", "208"], &variables);
     assert!(statuses(&said, "trace(").ends_with(&[0, 16]));
-    let (_, tokens) = tokens(&folder, 0);
+    let (_, tokens) = tokens(&directory, 0);
     let of_target: u64 = tokens[&14]
         .iter()
         .filter(|token| *token >> 6 & 15 == 1)
@@ -319,10 +320,11 @@ fn thread_trace_reports_a_full_buffer() {
 #[test]
 fn thread_traces_are_decoded_by_the_library_that_the_tool_names() {
     let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];
-    let (folder, program) = common::build("inside-decoder", "inside.c", &["-rdynamic"], &libraries);
+    let (directory, program) =
+        common::build("inside-decoder", "inside.c", &["-rdynamic"], &libraries);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/decoder.c");
     for (place, option) in [("right", "-DRIGHT"), ("wrong", "-DWRONG")] {
-        fs::create_dir_all(folder.join(place)).expect("a folder");
+        fs::create_dir_all(directory.join(place)).expect("a directory");
         let status = Command::new("cc")
             .args([
                 "-std=gnu11",
@@ -334,7 +336,7 @@ fn thread_traces_are_decoded_by_the_library_that_the_tool_names() {
                 option,
                 "-o",
             ])
-            .arg(folder.join(place).join("librocprof-trace-decoder.so"))
+            .arg(directory.join(place).join("librocprof-trace-decoder.so"))
             .arg(&source)
             .status()
             .expect("a C compiler");
@@ -347,7 +349,7 @@ fn thread_traces_are_decoded_by_the_library_that_the_tool_names() {
     let code = parsed
         .symbol(kernel.trim_end_matches(".kd"))
         .expect("the kernel's code");
-    let (right, wrong) = (folder.join("right"), folder.join("wrong"));
+    let (right, wrong) = (directory.join("right"), directory.join("wrong"));
     let arguments = [
         object.to_str().expect("a path"),
         right.to_str().expect("a path"),
@@ -358,7 +360,7 @@ fn thread_traces_are_decoded_by_the_library_that_the_tool_names() {
         ("WRONG", wrong.to_str().expect("a path")),
         ("ADDRESS", address.as_str()),
     ];
-    let (said, _) = common::run_loudly(&folder, &program, &arguments, &variables);
+    let (said, _) = common::run_loudly(&directory, &program, &arguments, &variables);
     assert_eq!(
         statuses(&said, "rocprofiler_thread_trace_decoder_create"),
         [37, 18, 0]

@@ -12,8 +12,8 @@ use std::{
 };
 
 /// Standard output of a program, which must print nothing to standard error.
-fn run(folder: &Path, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
-    let (said, errors) = common::run_loudly(folder, program, arguments, variables);
+fn run(directory: &Path, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let (said, errors) = common::run_loudly(directory, program, arguments, variables);
     assert_eq!(errors, "");
     said
 }
@@ -25,15 +25,15 @@ fn probe(name: &str, options: &[&str]) -> (PathBuf, PathBuf) {
 
 #[test]
 fn the_sdk_life_cycle_has_the_statuses_of_the_reference() {
-    let (folder, program) = probe("lifecycle", &["-rdynamic"]);
-    let said = run(&folder, &program, &["fork"], &[]);
+    let (directory, program) = probe("lifecycle", &["-rdynamic"]);
+    let said = run(&directory, &program, &["fork"], &[]);
     insta::assert_snapshot!("lifecycle", said);
 }
 
 #[test]
 fn registration_without_a_visible_tool_does_nothing() {
-    let (folder, program) = probe("no-tool", &[]);
-    let said = run(&folder, &program, &[], &[]);
+    let (directory, program) = probe("no-tool", &[]);
+    let said = run(&directory, &program, &[], &[]);
     assert!(
         !said.lines().any(|line| line.starts_with("configure ")),
         "{said}"
@@ -47,9 +47,9 @@ fn registration_without_a_visible_tool_does_nothing() {
 
 #[test]
 fn registration_with_the_sdk_can_be_switched_off() {
-    let (folder, program) = probe("switched-off", &["-rdynamic"]);
+    let (directory, program) = probe("switched-off", &["-rdynamic"]);
     let said = run(
-        &folder,
+        &directory,
         &program,
         &[],
         &[("ROCPROFILER_REGISTER_ENABLED", "0")],
@@ -68,17 +68,22 @@ fn registration_with_the_sdk_can_be_switched_off() {
 
 #[test]
 fn the_sdk_library_can_initialise_when_it_is_loaded() {
-    let (folder, program) = probe("constructor", &["-rdynamic"]);
-    let said = run(&folder, &program, &[], &[("ROCPROFILER_LIBRARY_CTOR", "1")]);
+    let (directory, program) = probe("constructor", &["-rdynamic"]);
+    let said = run(
+        &directory,
+        &program,
+        &[],
+        &[("ROCPROFILER_LIBRARY_CTOR", "1")],
+    );
     assert!(said.starts_with("configure 10000 1.0.0 0\n"), "{said}");
 }
 
 #[test]
 fn programs_linked_against_versioned_symbols_run() {
-    let (folder, _) = probe("versions", &[]);
-    let imports = folder.join("imports");
-    fs::create_dir(&imports).expect("a folder");
-    let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");
+    let (directory, _) = probe("versions", &[]);
+    let imports = directory.join("imports");
+    fs::create_dir(&imports).expect("a directory");
+    let write = |name: &str, text: &str| fs::write(directory.join(name), text).expect("a file");
     write(
         "stub.c",
         "int hipRuntimeGetVersion(int *v) { return *v; } int hipGetLastError(void) { return 0; }",
@@ -91,7 +96,7 @@ fn programs_linked_against_versioned_symbols_run() {
         int main(void) { int v = 0; return hipRuntimeGetVersion(&v) || hipGetLastError() || v == 0; }");
     let cc = |arguments: &[&str]| {
         let status = Command::new("cc")
-            .current_dir(&folder)
+            .current_dir(&directory)
             .args(arguments)
             .status();
         assert!(status.expect("a C compiler").success());
@@ -106,5 +111,5 @@ fn programs_linked_against_versioned_symbols_run() {
     ]
     .concat());
     cc(&["user.c", "-o", "user", "-Limports", "-lamdhip64"]);
-    assert_eq!(run(&folder, &folder.join("user"), &[], &[]), "");
+    assert_eq!(run(&directory, &directory.join("user"), &[], &[]), "");
 }

@@ -6,8 +6,8 @@ use crate::common;
 #[test]
 fn hip_hsa_and_rocm_smi_describe_the_same_links() {
     let libraries = ["-lamdhip64", "-lhsa-runtime64", "-lrocm_smi64"];
-    let (folder, program) = common::build("links", "links.c", &[], &libraries);
-    let said = common::run_loudly(&folder, &program, &[], &[("RPD_SIM_GPUS", "2")]);
+    let (directory, program) = common::build("links", "links.c", &[], &libraries);
+    let said = common::run_loudly(&directory, &program, &[], &[("RPD_SIM_GPUS", "2")]);
     let expected = "hip: 0, kind 4, 1 hops, rank 4\n\
                     hsa: 0, kind 4, 1 hops, distance 15\n\
                     hsa: 0, kind 2, 1 hops, distance 20\n\

@@ -6,9 +6,9 @@ use rpd_tests::skips::tool_for;
 #[test]
 fn rocm_smi_describes_the_simulated_devices() {
     let libraries = ["-lrocm_smi64", "-lamdhip64"];
-    let (folder, program) = common::build("rocm_smi", "rocm_smi.c", &[], &libraries);
+    let (directory, program) = common::build("rocm_smi", "rocm_smi.c", &[], &libraries);
     let variables = [("RPD_SIM_GPUS", "2"), ("HIP_VISIBLE_DEVICES", "0")];
-    let (said, complaints) = common::run_loudly(&folder, &program, &[], &variables);
+    let (said, complaints) = common::run_loudly(&directory, &program, &[], &variables);
     assert_eq!(complaints, "");
     let gpu = |number: u32| {
         let bus = 3 + number;
@@ -53,7 +53,7 @@ print(count.value, name.value.decode(), smi.rsmi_dev_power_get(0, byref(power), 
 assert smi.rsmi_shut_down() == 0
 ";
     let variables = [("RPD_SIM_GPU", "gfx942")];
-    let (said, complaints) = common::run_loudly(&folder, &python, &["-c", script], &variables);
+    let (said, complaints) = common::run_loudly(&directory, &python, &["-c", script], &variables);
     assert_eq!(
         (said.as_str(), complaints.as_str()),
         ("1 Virtual AMD GPU 2\n", "")

@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, path::Path};
 
 #[test]
 fn the_seed_determines_the_outcome_of_races() {
-    let (folder, program) = common::build("seed", "seed.c", &[], &["-lamdhip64"]);
+    let (directory, program) = common::build("seed", "seed.c", &[], &["-lamdhip64"]);
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rpd-gfx/testdata/schedule.co");
     let module = module.to_str().expect("a path");
     let said =
-        |seed: &str| common::run_loudly(&folder, &program, &[module], &[("RPD_SIM_SEED", seed)]);
+        |seed: &str| common::run_loudly(&directory, &program, &[module], &[("RPD_SIM_SEED", seed)]);
     let mut outcomes = BTreeSet::new();
     for seed in ["0", "1", "2", "3", "18446744073709551615"] {
         let (first, complaints) = said(seed);

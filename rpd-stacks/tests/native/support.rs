@@ -16,8 +16,8 @@ use rpd_stacks::{
     Stacks, ThreadStacks,
 };
 
-/// The folder for files that a test builds.
-pub(crate) fn folder() -> &'static Path {
+/// The directory for files that a test builds.
+pub(crate) fn directory() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
@@ -31,8 +31,8 @@ pub(crate) fn compile(compiler: &str, name: &str, flags: &[&str], source: &str) 
     );
     let extension = if compiler == "c++" { "cc" } else { "c" };
     let (input, output) = (
-        folder().join(format!("{unique}.{extension}")),
-        folder().join(format!("{name}-{unique}")),
+        directory().join(format!("{unique}.{extension}")),
+        directory().join(format!("{name}-{unique}")),
     );
     std::fs::write(&input, source).unwrap();
     let result = Command::new(compiler)

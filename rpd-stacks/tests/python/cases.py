@@ -216,12 +216,12 @@ def class_bodies_and_imports_have_rows(tmp="rpd_stacks_imported_module"):
 
     assert names(stacks[0])[-1] == "Body"
 
-    with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, tmp + ".py"), "w") as file:
+    with tempfile.TemporaryDirectory() as directory:
+        with open(os.path.join(directory, tmp + ".py"), "w") as file:
             file.write("import probe\nstack = probe.check()\n")
-        sys.path.insert(0, folder)
+        sys.path.insert(0, directory)
         stack = __import__(tmp).stack
-        sys.path.remove(folder)
+        sys.path.remove(directory)
     assert names(stack)[-1] == "<module>"
     assert any(row.file == "<frozen importlib._bootstrap>" for row in stack.python())
 
@@ -330,8 +330,8 @@ def a_translated_exception_leaves_later_stacks_right():
     compiler = shutil.which("c++")
     if compiler is None:
         raise Skip("no c++")
-    with tempfile.TemporaryDirectory() as folder:
-        source, library = os.path.join(folder, "binding.cpp"), os.path.join(folder, "binding.so")
+    with tempfile.TemporaryDirectory() as directory:
+        source, library = os.path.join(directory, "binding.cpp"), os.path.join(directory, "binding.so")
         with open(source, "w") as file:
             file.write(BINDING)
         subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source], check=True)

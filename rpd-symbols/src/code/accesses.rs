@@ -65,15 +65,16 @@ struct Sums {
     rows: BTreeMap<Key, (BTreeSet<u64>, Totals)>,
 }
 
-/// Sums up the recording in a folder; of dispatches that `chosen` takes.
+/// Sums up the recording in a directory; of dispatches that `chosen` takes.
 ///
 /// # Errors
 /// When there is none, or it cannot be read or is damaged.
 pub fn access_report(
-    folder: &Path,
+    directory: &Path,
     chosen: impl Fn(&Dispatch) -> bool,
 ) -> Result<AccessReport, Problem> {
-    let opened = regular_file::open(&folder.join(FILE), Links::Follow).map_err(io::Error::from)?;
+    let opened =
+        regular_file::open(&directory.join(FILE), Links::Follow).map_err(io::Error::from)?;
     let mut reader = Reader::new(BufReader::new(opened.0))?;
     let mut report = AccessReport::default();
     let mut sums = Sums::default();
@@ -91,7 +92,7 @@ pub fn access_report(
                         .or_default() += 1;
                     // Code objects are large and shared by dispatches.
                     if !objects.contains_key(&dispatch.object) {
-                        let bytes = object(folder, &dispatch.object)?;
+                        let bytes = object(directory, &dispatch.object)?;
                         let places = Places {
                             bytes,
                             ..Places::default()
@@ -144,11 +145,11 @@ pub fn access_report(
     Ok(report)
 }
 
-/// The bytes of a code object beside the recording; the name comes from the recording and must be that of a file in the folder.
-fn object(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
+/// The bytes of a code object beside the recording; the name comes from the recording and must be that of a file in the directory.
+fn object(directory: &Path, name: &str) -> io::Result<Vec<u8>> {
     let plain = Path::new(name).file_name().is_some_and(|own| own == name);
     if plain {
-        let path = folder.join(name);
+        let path = directory.join(name);
         Ok(regular_file::read(&path, Links::Follow, LARGEST_CODE).unwrap_or_default())
     } else {
         Err(io::Error::new(

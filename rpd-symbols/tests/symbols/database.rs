@@ -327,5 +327,10 @@ fn symbolize_reports_a_database_that_cannot_be_written_and_leaves_it_alone() {
         error.problem.to_string(),
         "holds no call stacks; record with --stacks native, python or merged"
     );
-    assert!(std::fs::read_dir(without.folder()).expect("read").count() == 1);
+    assert!(
+        std::fs::read_dir(without.directory())
+            .expect("read")
+            .count()
+            == 1
+    );
 }

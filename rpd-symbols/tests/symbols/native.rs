@@ -36,14 +36,14 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
 }
 
 pub(crate) struct Built {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Built {
     pub(crate) fn new(options: &[&str]) -> Built {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("program.cpp"), SOURCE).expect("written");
-        let built = Built { folder };
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("program.cpp"), SOURCE).expect("written");
+        let built = Built { directory };
         let (source, program) = (built.text("program.cpp"), built.text("program"));
         let mut all = vec![
             &*source,
@@ -58,7 +58,7 @@ impl Built {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     pub(crate) fn text(&self, name: &str) -> String {
@@ -229,9 +229,9 @@ fn debug_files_are_found_by_build_id_and_by_link() {
 
     // By build id.
     let root = built.path("symbols");
-    let folder = root.join(".build-id").join(&build_id[..2]);
-    std::fs::create_dir_all(&folder).expect("made");
-    let by_id = folder.join(format!("{}.debug", &build_id[2..]));
+    let directory = root.join(".build-id").join(&build_id[..2]);
+    std::fs::create_dir_all(&directory).expect("made");
+    let by_id = directory.join(format!("{}.debug", &build_id[2..]));
     std::fs::rename(&debug, &by_id).expect("moved");
     assert_eq!(frames(&module, &[], address)[0].evidence, Evidence::Dynsym);
     assert_eq!(frames(&module, &[&root], address), expected);
@@ -276,11 +276,11 @@ fn files_of_another_build_are_not_trusted() {
     // So does the directory of build ids.
     let build_id = module.build_id.clone().expect("a build id");
     let root = built.path("symbols");
-    let folder = root.join(".build-id").join(&build_id[..2]);
-    std::fs::create_dir_all(&folder).expect("made");
+    let directory = root.join(".build-id").join(&build_id[..2]);
+    std::fs::create_dir_all(&directory).expect("made");
     std::fs::copy(
         &other_debug,
-        folder.join(format!("{}.debug", &build_id[2..])),
+        directory.join(format!("{}.debug", &build_id[2..])),
     )
     .expect("copied");
     assert_eq!(
@@ -299,8 +299,8 @@ fn symbolize_reports_a_module_that_is_not_a_file() {
     if lacks("c++") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("text");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("text");
     std::fs::write(&path, "no program").expect("written");
     let module = |path: &Path| Module {
         path: path.to_str().expect("text").to_owned(),
@@ -309,15 +309,15 @@ fn symbolize_reports_a_module_that_is_not_a_file() {
     let evidence = |path: &Path| frames(&module(path), &[], 0x1000)[0].evidence;
     assert_eq!(evidence(&path), Evidence::NoFile(NoFile::NotElf));
     assert_eq!(
-        evidence(folder.path()),
+        evidence(directory.path()),
         Evidence::NoFile(NoFile::Unreadable)
     );
     assert_eq!(
-        evidence(&folder.path().join("none")),
+        evidence(&directory.path().join("none")),
         Evidence::NoFile(NoFile::Missing)
     );
     // A pipe without a writer must not be waited for.
-    let pipe = folder.path().join("pipe");
+    let pipe = directory.path().join("pipe");
     run("mkfifo", &[pipe.to_str().expect("text")]);
     assert_eq!(evidence(&pipe), Evidence::NoFile(NoFile::Unreadable));
 }

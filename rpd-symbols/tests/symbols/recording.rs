@@ -27,7 +27,7 @@ fn digits(number: &str) -> String {
 
 /// A database in the making.
 pub(crate) struct Recording {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     connection: Connection,
     nodes: i64,
     locations: HashMap<String, i64>,
@@ -46,8 +46,8 @@ pub(crate) enum Code<'a> {
 
 impl Recording {
     pub(crate) fn new() -> Recording {
-        let folder = tempfile::tempdir().expect("a folder");
-        let connection = Connection::open(folder.path().join("x_results.db")).expect("opened");
+        let directory = tempfile::tempdir().expect("a directory");
+        let connection = Connection::open(directory.path().join("x_results.db")).expect("opened");
         let schema = include_str!("../../../rpd-formats/src/rocpd/schema.sql");
         connection.execute_batch(&filled(schema)).expect("made");
         let tables = schema.split("CREATE TABLE ").skip(1);
@@ -65,7 +65,7 @@ impl Recording {
             connection.execute_batch(&filled(sql)).expect("made");
         }
         let recording = Recording {
-            folder,
+            directory,
             connection,
             nodes: 0,
             locations: HashMap::new(),
@@ -85,11 +85,11 @@ impl Recording {
     }
 
     pub(crate) fn path(&self) -> PathBuf {
-        self.folder.path().join("x_results.db")
+        self.directory.path().join("x_results.db")
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     pub(crate) fn run(&self, sql: &str) {

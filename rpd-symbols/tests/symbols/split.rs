@@ -42,7 +42,7 @@ fn symbolizer_names_functions_by_symbols_when_dwo_files_are_gone() {
     let split = Built::new(&["-O1", "-g", "-gsplit-dwarf"]);
     let calls = split.calls("program", "exported");
     let before = frames(&split, "exported", &calls);
-    for entry in std::fs::read_dir(split.path("")).expect("a folder") {
+    for entry in std::fs::read_dir(split.path("")).expect("a directory") {
         let path = entry.expect("an entry").path();
         if path.extension().is_some_and(|extension| extension == "dwo") {
             std::fs::remove_file(path).expect("removed");

@@ -13,7 +13,7 @@ fn traced(options: &[&str], arguments: &[&str]) -> Outcome {
 
 fn shown(outcome: &Outcome, options: &[&str]) -> Outcome {
     Rpd::plain(["capture", "show"])
-        .option([outcome.folder.path().join("capture")])
+        .option([outcome.directory.path().join("capture")])
         .option(options)
         .run()
 }
@@ -161,7 +161,7 @@ fn max_bytes_ends_a_mem_trace_with_a_message() {
 #[test]
 fn mem_table_is_written_as_csv_and_parquet() {
     let outcome = traced(&["mem"], &["coalesced", "0"]).success();
-    let file = |name: &str| outcome.folder.path().join(name);
+    let file = |name: &str| outcome.directory.path().join(name);
     let (csv, parquet) = (file("table.csv"), file("table.parquet"));
     let path = |path: &Path| path.display().to_string();
     let options = ["-f", "csv", "-o", &path(&csv), "--parquet", &path(&parquet)];
@@ -178,7 +178,12 @@ fn mem_trace_of_a_replay_shows_accesses_of_the_program() {
     let capture = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .workload("accesses", ["strided", "32"])
         .success();
-    let path = capture.folder.path().join("capture").display().to_string();
+    let path = capture
+        .directory
+        .path()
+        .join("capture")
+        .display()
+        .to_string();
     let replay = [
         "replay",
         &path,
@@ -243,7 +248,10 @@ fn show_refuses_a_capture_without_recorded_accesses() {
 #[test]
 fn show_refuses_a_damaged_recording_of_accesses() {
     let traced = traced(&["mem"], &["coalesced", "0"]).success();
-    let file = traced.folder.path().join("capture/accesses/accesses.bin");
+    let file = traced
+        .directory
+        .path()
+        .join("capture/accesses/accesses.bin");
     let mut bytes = std::fs::read(&file).expect("a recording");
     bytes[8] = 77;
     std::fs::write(&file, bytes).expect("written");

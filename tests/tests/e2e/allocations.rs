@@ -48,7 +48,7 @@ fn recording_allocates_memory_only_for_new_spool_segments() {
             .target(["/bin/sh", "-c", &script])
             .success();
         let (allocating, calls) = counted(&outcome.stdout);
-        let segments = fs::read_to_string(outcome.folder.path().join("segments"));
+        let segments = fs::read_to_string(outcome.directory.path().join("segments"));
         let segments: u64 = segments
             .ok()
             .and_then(|text| text.trim().parse().ok())

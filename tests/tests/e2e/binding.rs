@@ -38,7 +38,7 @@ fn user_tools_receive_events_beside_the_recording() {
         .workload("vector-ops", ["1", "1"])
         .success();
     assert_eq!(calls(&both), calls(&alone));
-    let events = fs::read_to_string(both.folder.path().join("events")).expect("the tool's log");
+    let events = fs::read_to_string(both.directory.path().join("events")).expect("the tool's log");
     assert!(events.contains("hipLaunchKernel"), "{events}");
 }
 

@@ -151,8 +151,8 @@ fn replay_refuses_a_replacement_without_the_kernel() {
 fn capture_includes_children_only_on_request() {
     let captures = |options: &[&str]| {
         let run = captured(options, "fork-exec", &["tree"]).success();
-        let entries = std::fs::read_dir(run.folder.path())
-            .expect("a folder")
+        let entries = std::fs::read_dir(run.directory.path())
+            .expect("a directory")
             .flatten();
         entries
             .filter(|entry| entry.path().join("capture.json").exists())
@@ -261,7 +261,7 @@ fn a_full_disk_ends_the_capture_and_not_the_program() {
 fn replay_names_missing_and_changed_code_objects() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
-    let code = std::fs::read_dir(capture.join("code")).expect("a folder");
+    let code = std::fs::read_dir(capture.join("code")).expect("a directory");
     let path = code.flatten().next().expect("a code object").path();
     let mut bytes = std::fs::read(&path).expect("a code object");
     bytes[100] ^= 1;

@@ -53,7 +53,7 @@ fn regions_are_found_by_the_direct_provider() {
 
 #[test]
 fn a_capture_needs_no_sdk() {
-    let root = tempfile::tempdir().expect("a folder");
+    let root = tempfile::tempdir().expect("a directory");
     let lib = root.path().join("lib");
     fs::create_dir(&lib).expect("made");
     let runtime = lib.join("runtimes.so");

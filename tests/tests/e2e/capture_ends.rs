@@ -21,7 +21,7 @@ fn overwriting_a_capture_keeps_foreign_files() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let others = ["notes.txt", "blobs/mine", "code/kernel.co", "more/data"];
-    fs::create_dir(capture.join("more")).expect("a folder");
+    fs::create_dir(capture.join("more")).expect("a directory");
     for name in others {
         fs::write(capture.join(name), name).expect("written");
     }
@@ -35,7 +35,7 @@ fn overwriting_a_capture_keeps_foreign_files() {
     assert_eq!(kernels, [["strided_kernel"]]);
     let _ = replayed(&capture, &[]).success();
     let left: Vec<_> = fs::read_dir(&capture)
-        .expect("a folder")
+        .expect("a directory")
         .flatten()
         .map(|entry| entry.file_name())
         .filter(|name| name.as_encoded_bytes().starts_with(b"."))
@@ -60,9 +60,9 @@ fn an_empty_capture_does_not_replace_an_existing_one() {
 
 #[test]
 fn capture_refuses_a_directory_with_a_foreign_manifest() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let directory = folder.path().join("videos");
-    fs::create_dir(&directory).expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path().join("videos");
+    fs::create_dir(&directory).expect("a directory");
     for manifest in ["{\"camera\": 1}", "{\"format\": 1, \"rpd\": \"\"}"] {
         fs::write(directory.join("capture.json"), manifest).expect("written");
         fs::write(directory.join("film"), "kept").expect("written");
@@ -76,9 +76,9 @@ fn capture_refuses_a_directory_with_a_foreign_manifest() {
     }
 }
 
-/// Whether rpd has taken data of a process in `folder`.
-fn has_taken(folder: &Path) -> bool {
-    let Ok(entries) = fs::read_dir(folder) else {
+/// Whether rpd has taken data of a process in `directory`.
+fn has_taken(directory: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else {
         return false;
     };
     entries.flatten().any(|entry| match entry.metadata() {
@@ -102,7 +102,7 @@ fn recover_completes_a_capture_whose_rpd_was_killed() {
     let running = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .option(["--staging", "1G"])
         .start_workload("capture", ["upload", "96", "6"]);
-    let capture = running.folder().join("capture");
+    let capture = running.directory().join("capture");
     wait_until("nothing is taken", || has_taken(&capture));
     running.signal(libc::SIGKILL);
     let run = running.finish();
@@ -126,7 +126,7 @@ fn recover_completes_a_capture_whose_rpd_was_killed() {
     assert!(played.stderr.contains("rpd: played "), "{}", played.stderr);
     assert!(database(&capture).number("SELECT count(*) FROM copy") > 1);
     let left: Vec<_> = fs::read_dir(&capture)
-        .expect("a folder")
+        .expect("a directory")
         .flatten()
         .map(|entry| entry.file_name())
         .filter(|name| name.as_encoded_bytes().starts_with(b"."))
@@ -139,7 +139,7 @@ fn recover_completes_a_capture_whose_rpd_was_killed() {
 fn replay_compares_device_variables() {
     let run = captured(&[], "capture-limits", &["counting"]).success();
     let capture = capture_of(&run);
-    let capsule = run.folder.path().join("counting.rpdk");
+    let capsule = run.directory.path().join("counting.rpdk");
     let _ = Rpd::plain([
         "capture",
         "pack",

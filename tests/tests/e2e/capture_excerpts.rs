@@ -7,7 +7,7 @@ use rpd_tests::run::{Outcome, Rpd};
 
 use crate::captures::{capture_of, captured, database, replayed};
 
-/// Packs a launch into `capsule.rpdk` in the folder of the outcome.
+/// Packs a launch into `capsule.rpdk` in the directory of the outcome.
 pub(crate) fn packed(capture: &Path, kernel: &str) -> Outcome {
     Rpd::plain(["capture", "pack", "--backend", "sim", "-o", "capsule.rpdk"])
         .option(["--kernel", kernel])
@@ -16,7 +16,7 @@ pub(crate) fn packed(capture: &Path, kernel: &str) -> Outcome {
 }
 
 pub(crate) fn capsule_of(outcome: &Outcome) -> PathBuf {
-    outcome.folder.path().join("capsule.rpdk")
+    outcome.directory.path().join("capsule.rpdk")
 }
 
 fn size_of(path: &Path) -> u64 {
@@ -24,7 +24,7 @@ fn size_of(path: &Path) -> u64 {
     if !found.is_dir() {
         return found.len();
     }
-    let entries = std::fs::read_dir(path).expect("a folder");
+    let entries = std::fs::read_dir(path).expect("a directory");
     entries
         .map(|entry| size_of(&entry.expect("an entry").path()))
         .sum()
@@ -126,8 +126,8 @@ fn a_capsule_contains_only_memory_that_its_launch_reaches() {
 fn replay_reports_a_capsule_with_a_changed_result() {
     let run = captured(&[], "capture", &["add", "3"]).success();
     let pack = packed(&capture_of(&run), "add_kernel#2").success();
-    let unpacked = pack.folder.path().join("unpacked");
-    std::fs::create_dir(&unpacked).expect("a folder");
+    let unpacked = pack.directory.path().join("unpacked");
+    std::fs::create_dir(&unpacked).expect("a directory");
     let tar = std::process::Command::new("tar")
         .args(["xf", "../capsule.rpdk"])
         .current_dir(&unpacked)
@@ -181,7 +181,7 @@ fn replay_refuses_hostile_capsules_in_one_line() {
     let run = captured(&[], "capture", &["add"]).success();
     let pack = packed(&capture_of(&run), "add_kernel").success();
     let good = std::fs::read(capsule_of(&pack)).expect("a capsule");
-    let file = pack.folder.path().join("bad.rpdk");
+    let file = pack.directory.path().join("bad.rpdk");
     let refused = |bytes: &[u8], status: i32| {
         std::fs::write(&file, bytes).expect("written");
         let played = replayed(&file, &[]).expect_code(status);
@@ -255,7 +255,7 @@ fn trimmed(mode: &[&str], from: usize, until: usize) -> (u64, u64) {
     let run = captured(&[], "capture", mode).success();
     let whole = capture_of(&run);
     let launches = launches(&whole);
-    let out = run.folder.path().join("part");
+    let out = run.directory.path().join("part");
     let trim = Rpd::plain(["capture", "trim", "--backend", "sim", "--from"])
         .option([&launches[from], "--until", &launches[until]])
         .option([whole.as_os_str(), "-o".as_ref(), out.as_os_str()])
@@ -301,8 +301,8 @@ fn trimmed_captures_replay_alone() {
 
 /// Checks that no temporary directory stays beside a capture.
 fn assert_nothing_temporary(run: &Outcome) {
-    let left: Vec<_> = std::fs::read_dir(run.folder.path())
-        .expect("a folder")
+    let left: Vec<_> = std::fs::read_dir(run.directory.path())
+        .expect("a directory")
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(".rpd-"))
         .collect();
@@ -314,7 +314,7 @@ fn trim_refuses_ranges_outside_the_capture() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let last = database(&capture).number("SELECT max(seq) FROM call");
-    let out = run.folder.path().join("part");
+    let out = run.directory.path().join("part");
     let beyond = (last + 1).to_string();
     let refused = Rpd::plain(["capture", "trim", "--backend", "sim", "--until", &beyond])
         .option([capture.as_os_str(), "-o".as_ref(), out.as_os_str()])

@@ -82,7 +82,7 @@ fn capture_does_not_overwrite_a_capture_unless_told_to() {
 fn a_capture_that_was_moved_replays() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
-    let moved = run.folder.path().join("moved");
+    let moved = run.directory.path().join("moved");
     std::fs::rename(&capture, &moved).expect("moved");
     let _ = replayed(&moved, &[]).success();
 }

@@ -21,11 +21,11 @@ fn before_and_after(capture: &Path, launch: u32) -> (String, Option<String>) {
     }
     let tar = std::process::Command::new("tar")
         .args(["xf", "capsule.rpdk", "capture.sqlite"])
-        .current_dir(pack.folder.path())
+        .current_dir(pack.directory.path())
         .status()
         .expect("tar");
     assert!(tar.success());
-    let content = Database::open(&pack.folder.path().join("capture.sqlite"));
+    let content = Database::open(&pack.directory.path().join("capture.sqlite"));
     let hashes = content.rows("SELECT hex(hash) FROM blob WHERE size = 16384 ORDER BY id");
     let mut hashes = hashes.into_iter().flatten();
     let before = hashes.next().expect("the memory before");
@@ -66,7 +66,7 @@ fn a_kernel_of_a_graph_runs_many_times_and_the_rest_of_the_replay_is_right() {
     let last = database(&capture).number("SELECT max(seq) FROM call");
     let until = last.to_string();
     let code = std::fs::read_dir(capture.join("code"))
-        .expect("a folder")
+        .expect("a directory")
         .map(|entry| entry.expect("an entry").path())
         .find(|path| path.extension().is_some_and(|ending| ending == "co"))
         .expect("a code object");

@@ -8,8 +8,8 @@ use super::captures::replayed;
 /// Checks capture-68.
 #[test]
 fn capture_info_recognises_hiptracer_databases() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("tracer-default.db");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("tracer-default.db");
     let made = rusqlite::Connection::open(&path).expect("a database");
     made.execute_batch(
         "CREATE TABLE Events (Id INTEGER PRIMARY KEY); CREATE TABLE EventMalloc (Id INTEGER PRIMARY KEY);
@@ -36,7 +36,7 @@ fn hiptracer_writes_a_capture_to_the_named_database() {
         .option(["add"])
         .run()
         .success();
-    let database = run.folder.path().join("mine.db");
+    let database = run.directory.path().join("mine.db");
     assert_eq!(
         Database::open(&database).number("SELECT count(*) FROM EventLaunch"),
         2
@@ -52,7 +52,7 @@ fn hiptracer_with_s_stores_no_data_to_replay() {
         .option(["add"])
         .run()
         .success();
-    let refused = replayed(&light.folder.path().join("tracer-default.db"), &[]).expect_code(2);
+    let refused = replayed(&light.directory.path().join("tracer-default.db"), &[]).expect_code(2);
     assert!(refused.stderr.contains("--data none"), "{}", refused.stderr);
 }
 
@@ -81,7 +81,7 @@ fn hiptracer_memory_tracing_switches_record_accesses() {
             .option(["add"])
             .run()
             .success();
-        let capture = traced.folder.path().join("traced.db.capture");
+        let capture = traced.directory.path().join("traced.db.capture");
         let shown = Rpd::plain(["capture", "show"]).option([&capture]).run();
         assert!(
             shown.success().stdout.contains("add_kernel: "),
@@ -98,7 +98,7 @@ fn the_variable_of_hiptracer_names_the_capture() {
         .success();
     assert!(
         variable
-            .folder
+            .directory
             .path()
             .join("other.db.capture/capture.json")
             .exists()

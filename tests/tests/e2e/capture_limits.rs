@@ -143,7 +143,7 @@ fn trim_and_pack_give_equal_parts_at_other_addresses() {
         ("trim", &["--from", "4"]),
     ] {
         let [same, other] = ["same", "remap"].map(|addresses| take(action, addresses, part));
-        let [same, other] = [&same, &other].map(|taken| taken.folder.path().join("part"));
+        let [same, other] = [&same, &other].map(|taken| taken.directory.path().join("part"));
         let _ = Rpd::plain(["capture", "diff"])
             .option([&same, &other])
             .run()
@@ -166,13 +166,13 @@ fn replay_names_addresses_that_the_runtime_does_not_grant() {
     let capture = capture_of(&run);
     let replay = |addresses: &str| {
         let rpd = Rpd::plain(["replay", "--backend", "rocm", "--va", addresses]);
-        let libraries = rpd.folder().join("rocm/lib");
-        std::fs::create_dir_all(&libraries).expect("a folder");
+        let libraries = rpd.directory().join("rocm/lib");
+        std::fs::create_dir_all(&libraries).expect("a directory");
         // A replay loads the HIP runtime alone.
         std::fs::write(libraries.join("librocprofiler-sdk.so.1"), "").expect("written");
         let runtime = libraries.join("libamdhip64.so.7");
         std::fs::copy(workloads::path("other-addresses.so"), runtime).expect("copied");
-        let root = rpd.folder().join("rocm");
+        let root = rpd.directory().join("rocm");
         rpd.env("ROCM_PATH", root)
             .env("LD_LIBRARY_PATH", run::simulator_path())
             .option([&capture])
@@ -381,13 +381,13 @@ fn pageguard_compares_memory_that_cannot_be_protected() {
 #[test]
 fn a_runtime_in_another_directory_is_captured() {
     if run::tool("python3").is_none() {
-        run::skipped("a runtime in another folder", "python3 is not installed");
+        run::skipped("a runtime in another directory", "python3 is not installed");
         return;
     }
     let rpd = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"]);
-    let folder = rpd.folder().join("bundled/lib");
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let library = folder.join("libamdhip64.so.6");
+    let directory = rpd.directory().join("bundled/lib");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let library = directory.join("libamdhip64.so.6");
     let simulator = install::simulator_dir().join("libamdhip64.so.6");
     std::fs::copy(simulator, &library).expect("copied");
     let script = format!(
@@ -478,7 +478,7 @@ fn self_comparison_accepts_results_that_vary_from_replay_to_replay() {
     ] {
         assert!(twice.stderr.contains(text), "{text}: {}", twice.stderr);
     }
-    let report = std::fs::read(twice.folder.path().join("report")).expect("a report");
+    let report = std::fs::read(twice.directory.path().join("report")).expect("a report");
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     assert_eq!(report["varying"][0]["launch"][1], "varying_kernel");
 }
@@ -562,7 +562,8 @@ fn other_tools_receive_the_captured_calls() {
         .env("RPD_EVENT_LOG", "events")
         .workload("capture", ["streams"])
         .success();
-    let events = std::fs::read_to_string(run.folder.path().join("events")).expect("the tool's log");
+    let events =
+        std::fs::read_to_string(run.directory.path().join("events")).expect("the tool's log");
     for call in ["hipLaunchKernel", "hipMemcpyAsync", "hipStreamDestroy"] {
         assert!(events.contains(call), "{events}");
     }
@@ -578,7 +579,7 @@ fn replay_copies_between_gpus_with_exchanged_numbers() {
             .workload("capture-limits", [mode])
             .success();
         let whole = capture_of(&run);
-        let part = run.folder.path().join("part");
+        let part = run.directory.path().join("part");
         let _ = two_gpus(&["capture", "trim", "--backend", "sim", "--from", from, "-o"])
             .option([&part, &whole])
             .run()

@@ -44,7 +44,7 @@ fn replay_times_equal_traced_dispatches_in_every_kind_of_stream() {
             .option([&capture])
             .run()
             .success();
-        let report = std::fs::read(played.folder.path().join("report.json")).expect("a report");
+        let report = std::fs::read(played.directory.path().join("report.json")).expect("a report");
         let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
         let events = report["kernel"]["milliseconds"].as_array().expect("times");
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;

@@ -11,10 +11,10 @@ use rpd_tests::run::Rpd;
 use crate::capture_excerpts::{capsule_of, packed};
 use crate::captures::{capture_of, captured};
 
-/// All files below a folder with their content.
-fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// All files below a directory with their content.
+fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
-    for path in below(folder) {
+    for path in below(directory) {
         if path.is_file() {
             let bytes = std::fs::read(&path).expect("readable");
             found.insert(path, bytes);
@@ -23,15 +23,15 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// The paths below a folder.
-fn below(folder: &Path) -> Vec<PathBuf> {
+/// The paths below a directory.
+fn below(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             found.push(entry.path());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(entry.path());
+                directories.push(entry.path());
             }
         }
     }
@@ -120,18 +120,18 @@ fn an_unpacked_capsule_is_private_and_removed_after_a_signal() {
     let run = captured(&[], "capture", &["add"]).success();
     let pack = packed(&capture_of(&run), "add_kernel").success();
     let capsule = capsule_of(&pack);
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGKILL] {
         let (input, writer) = std::io::pipe().expect("a pipe");
         let running = Rpd::plain(["replay", "--backend", "sim", "--step"])
             .option([&capsule])
-            .env("TMPDIR", folder.path())
+            .env("TMPDIR", directory.path())
             .input(std::fs::File::from(std::os::fd::OwnedFd::from(input)))
             .start();
         // The capsule is being unpacked until the replay asks before its first call.
         let begin = Instant::now();
         let unpacked = loop {
-            let found = below(folder.path());
+            let found = below(directory.path());
             if found.iter().any(|path| path.ends_with("capture.sqlite")) {
                 break found;
             }
@@ -140,7 +140,7 @@ fn an_unpacked_capsule_is_private_and_removed_after_a_signal() {
         };
         for path in unpacked {
             let found = std::fs::symlink_metadata(&path).expect("there");
-            let is_inside = path.parent() != Some(folder.path());
+            let is_inside = path.parent() != Some(directory.path());
             let private = found.is_symlink() || found.mode() & 0o077 == 0;
             assert!(private || is_inside && found.is_dir(), "{}", path.display());
             if !is_inside {
@@ -152,9 +152,9 @@ fn an_unpacked_capsule_is_private_and_removed_after_a_signal() {
         assert_eq!(ended.code(), 128 + signal, "{}", ended.stderr);
         drop(writer);
         match signal {
-            libc::SIGKILL => assert!(!below(folder.path()).is_empty()),
+            libc::SIGKILL => assert!(!below(directory.path()).is_empty()),
             _ => assert_eq!(
-                below(folder.path()),
+                below(directory.path()),
                 Vec::<PathBuf>::new(),
                 "signal {signal}"
             ),
@@ -163,10 +163,10 @@ fn an_unpacked_capsule_is_private_and_removed_after_a_signal() {
     // The next one removes what the killed one left.
     let _ = Rpd::plain(["capture", "info"])
         .option([&capsule])
-        .env("TMPDIR", folder.path())
+        .env("TMPDIR", directory.path())
         .run()
         .success();
-    assert_eq!(below(folder.path()), Vec::<PathBuf>::new());
+    assert_eq!(below(directory.path()), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -235,12 +235,12 @@ fn export_to_a_full_disk_names_the_output_file() {
         .args(["capture", "export"])
         .arg(&capture)
         .args(["-o", "calls.json"])
-        .current_dir(run.folder.path())
+        .current_dir(run.directory.path())
         .stdout(Stdio::null())
         .output()
         .expect("sh runs");
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("cannot write calls.json: "), "{text}");
-    assert!(!run.folder.path().join("calls.json").exists());
+    assert!(!run.directory.path().join("calls.json").exists());
 }

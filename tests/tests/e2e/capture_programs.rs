@@ -161,7 +161,7 @@ fn replay_runs_graph_nodes_of_all_kinds() {
         .option([&capture])
         .run()
         .success();
-    let played = replayed(&trimmed.folder.path().join("part"), &[]).success();
+    let played = replayed(&trimmed.directory.path().join("part"), &[]).success();
     assert!(
         played.stderr.contains("1 of 1 results are equal"),
         "{}",

@@ -173,7 +173,7 @@ fn trimmed_captures_restore_arrays_textures_and_surfaces() {
         let whole = capture_of(&run);
         let last_result = database(&whole).number("SELECT max(seq) FROM output");
         for from in (2..=last_result).step_by(4) {
-            let part: PathBuf = run.folder.path().join(format!("part-{from}"));
+            let part: PathBuf = run.directory.path().join(format!("part-{from}"));
             let _ = Rpd::plain(["capture", "trim", "--backend", "sim", "--from"])
                 .option([from.to_string().as_ref(), whole.as_os_str(), "-o".as_ref()])
                 .option([&part])

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rpd_tests::run::{self, Outcome, Rpd};
 use rpd_tests::{outputs::Database, workloads};
 
-/// Captures a workload into `capture` in a new folder.
+/// Captures a workload into `capture` in a new directory.
 pub(crate) fn captured(options: &[&str], workload: &str, arguments: &[&str]) -> Outcome {
     Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .option(options)
@@ -14,10 +14,10 @@ pub(crate) fn captured(options: &[&str], workload: &str, arguments: &[&str]) -> 
 }
 
 pub(crate) fn capture_of(outcome: &Outcome) -> PathBuf {
-    outcome.folder.path().join("capture")
+    outcome.directory.path().join("capture")
 }
 
-/// Plays a capture in a fresh process, in another folder.
+/// Plays a capture in a fresh process, in another directory.
 pub(crate) fn replayed(capture: &Path, options: &[&str]) -> Outcome {
     Rpd::plain(["replay", "--backend", "sim"])
         .option([capture])
@@ -184,9 +184,9 @@ fn calls_wait_when_the_staging_space_is_small() {
     assert_eq!(calls, 80);
 }
 
-/// Whether a process has staged data in a folder below `folder`.
-fn has_staged(folder: &Path) -> bool {
-    let Ok(entries) = std::fs::read_dir(folder) else {
+/// Whether a process has staged data in a directory below `directory`.
+fn has_staged(directory: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(directory) else {
         return false;
     };
     entries.flatten().any(|entry| match entry.metadata() {
@@ -215,7 +215,7 @@ fn calls_wait_while_rpd_takes_no_data() {
         .option(["--staging", "4M"])
         .start_workload("capture", ["upload", "128", "64"]);
     let begin = Instant::now();
-    while !has_staged(running.folder()) {
+    while !has_staged(running.directory()) {
         assert!(
             begin.elapsed() < Duration::from_secs(60),
             "nothing is staged"
@@ -238,13 +238,13 @@ fn capture_stores_repeated_data_once() {
     let each = database.number("SELECT sum(b.size) FROM copy c JOIN blob b ON b.id = c.blob");
     assert!(each > 5 * distinct, "{each} {distinct}");
     let mut size = 0;
-    let mut folders = vec![capture_of(&run)];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
+    let mut directories = vec![capture_of(&run)];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).expect("a directory") {
             let entry = entry.expect("an entry");
             let kind = entry.metadata().expect("a file");
             if kind.is_dir() {
-                folders.push(entry.path())
+                directories.push(entry.path())
             } else {
                 size += kind.len()
             }
@@ -338,7 +338,7 @@ fn replay_repeats_one_launch_with_restored_memory() {
         "{}",
         played.stderr
     );
-    let report = std::fs::read(played.folder.path().join("report.json")).expect("a report");
+    let report = std::fs::read(played.directory.path().join("report.json")).expect("a report");
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     let kernel = &report["kernel"];
     assert_eq!(kernel["milliseconds"].as_array().map(Vec::len), Some(10));
@@ -399,7 +399,7 @@ fn replay_step_shows_calls_and_memory() {
     let capture = capture_of(&run);
     let address =
         database(&capture).rows("SELECT printf('%x', va) FROM alloc ORDER BY num LIMIT 1");
-    let script = run.folder.path().join("commands");
+    let script = run.directory.path().join("commands");
     std::fs::write(
         &script,
         format!(

@@ -152,8 +152,9 @@ fn check_reports_each_error_at_its_source_line() {
             "out[block_x() * BLOCK + id] = bins[id / 16];",
         ),
     ];
-    let folder = install::source_root().join("tests/workloads/kernels");
-    let source = std::fs::read_to_string(folder.join("errors.hip")).expect("the source is there");
+    let directory = install::source_root().join("tests/workloads/kernels");
+    let source =
+        std::fs::read_to_string(directory.join("errors.hip")).expect("the source is there");
     for (kernel, kind, code) in cases {
         let output = check(kernel);
         let report = report(&output);
@@ -266,10 +267,10 @@ fn check_does_not_call_a_program_without_kernels_clean() {
 /// The collector finds the provider's function by its name, which a copy of the simulator lacks here.
 #[test]
 fn check_refuses_a_provider_that_cannot_check_kernels() {
-    let folder = tempfile::tempdir_in(install::target_dir()).expect("a folder");
+    let directory = tempfile::tempdir_in(install::target_dir()).expect("a directory");
     let bin = install::bin_dir();
     for name in ["rpd", "librpd_collect.so", "librpd_register.so"] {
-        fs::copy(bin.join(name), folder.path().join(name)).expect("a copy");
+        fs::copy(bin.join(name), directory.path().join(name)).expect("a copy");
     }
     let mut library = fs::read(bin.join("librpd_sim.so")).expect("the simulator");
     let name = b"\0rpd_check_kernels\0";
@@ -280,8 +281,8 @@ fn check_refuses_a_provider_that_cannot_check_kernels() {
     for at in places {
         library[at + 1] = b'x';
     }
-    fs::write(folder.path().join("librpd_sim.so"), library).expect("the other simulator");
-    let output = Command::new(folder.path().join("rpd"))
+    fs::write(directory.path().join("librpd_sim.so"), library).expect("the other simulator");
+    let output = Command::new(directory.path().join("rpd"))
         .args(["check", "--"])
         .arg(workloads::path("errors"))
         .arg("sum_clean")

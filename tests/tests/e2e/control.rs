@@ -21,7 +21,7 @@ struct Steps {
 impl Steps {
     fn start(rpd: Rpd) -> Steps {
         let (reader, words) = std::io::pipe().expect("a pipe");
-        let done = rpd.folder().join("done");
+        let done = rpd.directory().join("done");
         let rpd = rpd.input(fs::File::from(OwnedFd::from(reader)));
         let running = rpd.start_workload("steps", [&done]);
         Steps {
@@ -43,7 +43,7 @@ impl Steps {
     }
 
     fn control(&self, words: &[&str]) -> Outcome {
-        let out = self.running.folder().join("out");
+        let out = self.running.directory().join("out");
         let mut arguments = vec!["control".to_owned(), out.display().to_string()];
         arguments.extend(words.iter().map(|word| (*word).to_owned()));
         command(&install::rpd(), arguments)
@@ -117,7 +117,7 @@ fn snapshot_writes_all_outputs_while_the_program_runs_on() {
         steps.control(&["snapshot"]).success();
         let directory = steps
             .running
-            .folder()
+            .directory()
             .join(format!("out/snapshot-{number}"));
         let database = Database::open(&directory.join("x_results.db"));
         assert_eq!(database.number("SELECT count(*) FROM kernels"), launches);
@@ -149,9 +149,9 @@ fn control_finds_the_run_by_a_process_id() {
 
 #[test]
 fn control_reports_what_it_cannot_reach_in_one_line() {
-    let folder = tempfile::tempdir().expect("a directory");
-    let missing = folder.path().join("none").display().to_string();
-    let empty = folder.path().display().to_string();
+    let directory = tempfile::tempdir().expect("a directory");
+    let missing = directory.path().join("none").display().to_string();
+    let empty = directory.path().display().to_string();
     let own = std::process::id().to_string();
     for (run, problem) in [
         (&missing, "No such directory"),

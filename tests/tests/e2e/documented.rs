@@ -1,4 +1,4 @@
-//! The commands in code blocks of README.md and docs: each is run, page by page in the order in which it stands, in a folder with
+//! The commands in code blocks of README.md and docs: each is run, page by page in the order in which it stands, in a directory with
 //! the programs and files that a reader would have.
 //!
 //! A command is a line that begins with `$ ` or, in a block without such lines, with one of [`BEGINNINGS`]. It goes on in the next
@@ -53,7 +53,7 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("accesses", "accesses"),
 ];
 
-/// The reader's files, and how they are made before the first command that names them, unless they are there. `$DATA` is the folder
+/// The reader's files, and how they are made before the first command that names them, unless they are there. `$DATA` is the directory
 /// of recordings of the original.
 const FILES: [(&str, &str); 7] = [
     (
@@ -191,15 +191,15 @@ fn run_page(page: &str) {
     assert!(!commands.is_empty(), "{page} has no commands");
     commands.retain(|command| is_run(page, command));
 
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
     for (name, workload) in PROGRAMS {
         symlink(workloads::path(workload), path(name)).expect("a link");
     }
-    fs::create_dir_all(path("release/share/rpd/compat/bin")).expect("a folder");
+    fs::create_dir_all(path("release/share/rpd/compat/bin")).expect("a directory");
     let original = path("release/share/rpd/compat/bin/rocprofv3");
     symlink(install::rpd(), original).expect("a link");
-    fs::create_dir_all(path("target/debug")).expect("a folder");
+    fs::create_dir_all(path("target/debug")).expect("a directory");
     symlink(install::simulator_dir(), path("target/debug/rpd-sim-lib")).expect("a link");
 
     let script = script(&commands);
@@ -211,7 +211,7 @@ fn run_page(page: &str) {
             "-c".as_ref(),
             script.as_ref(),
             "sh".as_ref(),
-            folder.path().as_os_str(),
+            directory.path().as_os_str(),
             install::bin_dir().as_os_str(),
             data.as_os_str(),
         ],
@@ -257,8 +257,8 @@ pages! {
 
 #[test]
 fn every_documentation_page_with_commands_has_a_test() {
-    let folder = fs::read_dir(install::source_root().join("docs")).expect("a folder");
-    let names = folder.map(|entry| entry.expect("an entry").file_name());
+    let directory = fs::read_dir(install::source_root().join("docs")).expect("a directory");
+    let names = directory.map(|entry| entry.expect("an entry").file_name());
     let pages = names.map(|name| format!("docs/{}", name.to_string_lossy()));
     for page in pages.chain(["README.md".to_owned()]) {
         let text = fs::read_to_string(install::source_root().join(&page)).expect("a page");

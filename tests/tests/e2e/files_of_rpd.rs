@@ -39,7 +39,7 @@ fn frames(database: &Database) -> Vec<Vec<String>> {
 
 #[test]
 fn merged_databases_keep_stacks_and_rpd_views() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let outcomes = [
         recorded(&["tree", "6", "4", "2"]),
         recorded(&["kinds", "6", "4", "2"]),
@@ -53,7 +53,7 @@ fn merged_databases_keep_stacks_and_rpd_views() {
     assert!(expected.len() > 20, "{expected:?}");
     expected.sort();
     let merge = |name: &str, inputs: &[&Path]| {
-        let output = folder.path().join(name);
+        let output = directory.path().join(name);
         rpd(&["merge", "-o", output.to_str().expect("text")], inputs);
         output
     };
@@ -119,7 +119,7 @@ fn exported() -> (Outcome, PathBuf, PathBuf) {
     .workload("vector-ops", ["2", "2"])
     .success();
     let database = outcome.file("_results.db");
-    let file = outcome.folder.path().join("trace.rpd");
+    let file = outcome.directory.path().join("trace.rpd");
     rpd(
         &["export", "--rpd", file.to_str().expect("text")],
         &[&database],

@@ -41,15 +41,15 @@ fn foreign_text_cannot_forge_message_lines() {
     nothing_forged(&sim(["-s"]).target([EVIL]), "a missing program");
     nothing_forged(&Rpd::plain([EVIL]).run(), "a sub-command");
     nothing_forged(&Rpd::plain(["query", EVIL, "SELECT 1"]).run(), "a database");
-    nothing_forged(&Rpd::plain(["recover", EVIL]).run(), "a folder");
+    nothing_forged(&Rpd::plain(["recover", EVIL]).run(), "a directory");
 
     let rpd = sim(["-s", "-i", "job.json"]);
     let job = r#"{"jobs": [{"x\nrpd: forged\u001b": 1, "pmc": ["a\nrpd: forged\u001b"]}]}"#;
-    fs::write(rpd.folder().join("job.json"), job).expect("a job");
+    fs::write(rpd.directory().join("job.json"), job).expect("a job");
     nothing_forged(&rpd.target(["/bin/true"]), "a job");
 
     let rpd = sim(["-s"]);
-    let program = rpd.folder().join("p\nrpd: forged\x1b");
+    let program = rpd.directory().join("p\nrpd: forged\x1b");
     fs::copy("/bin/true", &program).expect("a copy");
     nothing_forged(&rpd.target([program]), "a program's name");
 }
@@ -57,8 +57,8 @@ fn foreign_text_cannot_forge_message_lines() {
 #[test]
 fn arguments_that_are_not_utf8_reach_the_program_unchanged() {
     let rpd = sim(["-s", "--output-config", "-f", "json"]);
-    let folder = rpd.folder().to_owned();
-    let script = folder.join(os(b"s\xfe.sh"));
+    let directory = rpd.directory().to_owned();
+    let script = directory.join(os(b"s\xfe.sh"));
     fs::write(
         &script,
         "#!/bin/sh\nprintf %s \"$1\" | od -An -tx1\nprintf %s \"$0\" | od -An -c\n",
@@ -78,7 +78,7 @@ fn arguments_that_are_not_utf8_reach_the_program_unchanged() {
         "{}",
         outcome.stdout
     );
-    let directory = outcome.folder.path().join(os(b"out\xff"));
+    let directory = outcome.directory.path().join(os(b"out\xff"));
     let names: Vec<OsString> = fs::read_dir(&directory)
         .expect("the output directory")
         .map(|entry| entry.expect("an entry").file_name())
@@ -110,7 +110,7 @@ fn placeholder_values_cannot_leave_the_output_directory() {
     .env("UP", "..")
     .workload("vector-ops", ["1", "1"])
     .success();
-    let file = outcome.folder.path().join("out/_/__/x_results.db");
+    let file = outcome.directory.path().join("out/_/__/x_results.db");
     assert!(file.is_file(), "{}", outcome.stderr);
     for remark in [
         "rpd: names of outputs: %env{NOT_SET}% makes a path component that is empty: it is replaced by _\n",
@@ -172,7 +172,7 @@ fn secret_variables_are_in_no_output() {
             .success()
     };
     let holds = |outcome: &Outcome, file: &str, text: &str| {
-        let bytes = fs::read(outcome.folder.path().join(file)).expect(file);
+        let bytes = fs::read(outcome.directory.path().join(file)).expect(file);
         bytes
             .windows(text.len())
             .any(|part| part == text.as_bytes())
@@ -197,8 +197,8 @@ fn sanitized_programs_end_as_without_rpd() {
     let Some(compiler) = tool("gcc") else {
         return skipped("sanitized programs", "no gcc");
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    let source = folder.path().join("a.c");
+    let directory = tempfile::tempdir().expect("a directory");
+    let source = directory.path().join("a.c");
     fs::write(
         &source,
         "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
@@ -214,7 +214,7 @@ fn sanitized_programs_end_as_without_rpd() {
         ("thread", &[]),
         ("leak", &[]),
     ] {
-        let program = folder.path().join("program");
+        let program = directory.path().join("program");
         let made = Command::new(&compiler)
             .arg(format!("-fsanitize={kind}"))
             .args(library)
@@ -256,8 +256,11 @@ fn a_static_program_is_reported_as_static() {
     let Some(compiler) = tool("gcc") else {
         return skipped("statically linked programs", "no gcc");
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (source, program) = (folder.path().join("a.c"), folder.path().join("static"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let (source, program) = (
+        directory.path().join("a.c"),
+        directory.path().join("static"),
+    );
     fs::write(&source, "int main(void) { return 3; }\n").expect("a source");
     let made = Command::new(compiler)
         .args(["-static", "-o"])
@@ -279,13 +282,13 @@ fn a_static_program_is_reported_as_static() {
 
 #[test]
 fn a_deleted_working_directory_is_reported() {
-    let Some(folder) = std::env::var_os("RPD_BIN_DIR") else {
+    let Some(directory) = std::env::var_os("RPD_BIN_DIR") else {
         return skipped("a deleted directory", "RPD_BIN_DIR is not set");
     };
     let script = "d=$(mktemp -d); cd \"$d\"; rmdir \"$d\"; exec \"$0\" -s -- /bin/true";
     let output = Command::new("/bin/sh")
         .args(["-c", script])
-        .arg(std::path::Path::new(&folder).join("rpd"))
+        .arg(std::path::Path::new(&directory).join("rpd"))
         .output()
         .expect("a shell");
     assert_eq!(
@@ -323,7 +326,7 @@ fn csv_cells_that_look_like_formulas_are_marked_on_request() {
     let safe = record(&["--csv-safe"]);
     let convert = |options: &[&str]| {
         let mut words: Vec<OsString> = vec!["convert".into()];
-        words.push(plain.folder.path().join("out/x_results.db").into());
+        words.push(plain.directory.path().join("out/x_results.db").into());
         words.extend(["-f", "csv", "--stats", "-d", "out", "-o", "x"].map(OsString::from));
         words.extend(options.iter().map(OsString::from));
         Rpd::plain(words).run().success()
@@ -356,8 +359,8 @@ fn sub_commands_accept_paths_that_are_not_utf8() {
     let run = sim(["--kernel-trace", "-d", "out", "-o", "x"])
         .workload("vector-ops", ["1", "1"])
         .success();
-    let database = run.folder.path().join(os(b"in\xff_results.db"));
-    fs::rename(run.folder.path().join("out/x_results.db"), &database).expect("renamed");
+    let database = run.directory.path().join(os(b"in\xff_results.db"));
+    fs::rename(run.directory.path().join("out/x_results.db"), &database).expect("renamed");
     let (d, o) = (os(b"d\xfe"), os(b"p\xfd"));
     for (command, options, files) in [
         (
@@ -396,7 +399,7 @@ fn sub_commands_accept_paths_that_are_not_utf8() {
         }
         let outcome = Rpd::plain(words).run().success();
         for file in files {
-            let path = outcome.folder.path().join(os(file));
+            let path = outcome.directory.path().join(os(file));
             assert!(path.is_file(), "{command} {options:?}: {}", outcome.stderr);
         }
     }
@@ -405,6 +408,9 @@ fn sub_commands_accept_paths_that_are_not_utf8() {
     let outcome = Rpd::plain([&words[..], &[database.into()]].concat())
         .run()
         .success();
-    let file = outcome.folder.path().join(os(b"in\xff_kernel_trace.csv"));
+    let file = outcome
+        .directory
+        .path()
+        .join(os(b"in\xff_kernel_trace.csv"));
     assert!(file.is_file(), "{}", outcome.stderr);
 }

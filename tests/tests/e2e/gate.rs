@@ -104,7 +104,7 @@ fn gate_of_the_noise_of_this_machine() {
         .expect("kernels")
         .collect::<rusqlite::Result<_>>()
         .expect("kernels");
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let mut random = Random(1);
     let (mut alarms, mut found) = (0, 0);
     for round in 0..comparisons {
@@ -127,7 +127,7 @@ fn gate_of_the_noise_of_this_machine() {
             .iter()
             .enumerate()
             .map(|(index, database)| {
-                let copy = folder.path().join(format!("{index}_results.db"));
+                let copy = directory.path().join(format!("{index}_results.db"));
                 slow_down(database, &copy, kernel, 1.0 + slower / 100.0);
                 copy
             })

@@ -25,7 +25,7 @@ fn hot_writes_every_format_of_flame_graphs_with_the_same_samples() {
     let write = |format: &str| {
         let run = Rpd::plain(["hot", database, "-f", format, "-o", "graph"]).run();
         let run = run.success();
-        std::fs::read(run.folder.path().join("graph")).expect("written")
+        std::fs::read(run.directory.path().join("graph")).expect("written")
     };
     let folded = String::from_utf8(write("folded")).expect("text");
     assert_eq!(write("collapsed"), folded.as_bytes());

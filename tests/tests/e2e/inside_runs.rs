@@ -11,8 +11,8 @@ use super::thread_trace_runs::traced;
 /// Checks thread-trace-1.
 #[test]
 fn a_missing_decoder_library_is_an_error_before_the_program_runs() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+    let directory = tempfile::tempdir().expect("a directory");
+    let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
     for path in [&first, &second] {
         fs::create_dir(path).expect("made");
     }

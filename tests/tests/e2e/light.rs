@@ -7,9 +7,9 @@ use std::time::Duration;
 use rpd_tests::outputs::{Database, Table};
 use rpd_tests::run::Rpd;
 
-/// Bytes on disk of all files of a kind below a folder; those that are removed meanwhile count as none.
-fn bytes_below(folder: &Path, is_counted: fn(&str) -> bool) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+/// Bytes on disk of all files of a kind below a directory; those that are removed meanwhile count as none.
+fn bytes_below(directory: &Path, is_counted: fn(&str) -> bool) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries
         .map(|entry| match entry.file_type() {
             Ok(kind) if kind.is_dir() => bytes_below(&entry.path(), is_counted),
@@ -35,10 +35,12 @@ fn a_light_recording_of_a_long_run_stays_within_its_bound() {
     let running = Rpd::new(["--light", "--light-keep", "256K", "--stats", "-o", "x"])
         .option(["-f", "rocpd", "csv", "json"])
         .start_workload("launch-loop", [LAUNCHES.to_string()]);
-    let spool = running.folder().join("out/.rpd");
+    let spool = running.directory().join("out/.rpd");
     let mut largest = 0;
     let mut looks = 0;
-    while bytes_below(&running.folder().join("out"), |name| name.ends_with(".db")) == 0
+    while bytes_below(&running.directory().join("out"), |name| {
+        name.ends_with(".db")
+    }) == 0
         && looks < 60_000
     {
         largest = largest.max(bytes_below(&spool, |name| name.starts_with("recent")));
@@ -134,13 +136,13 @@ fn a_light_recording_of_a_long_run_stays_within_its_bound() {
 fn light_sums_are_readable_during_the_run_and_after_a_kill() {
     let running =
         Rpd::new(["--light", "-f", "csv", "--stats"]).start_workload("spin", ["progress"]);
-    let out = running.folder().join("out");
+    let out = running.directory().join("out");
     let look = || {
         let live = Rpd::plain(["live", "--format", "csv"])
             .option([&out])
             .run()
             .success();
-        let file = live.folder.path().join("live.csv");
+        let file = live.directory.path().join("live.csv");
         fs::write(&file, &live.stdout).expect("written");
         let table = Table::read(&file);
         assert!(
@@ -177,7 +179,7 @@ fn light_sums_are_readable_during_the_run_and_after_a_kill() {
 fn live_without_a_light_recording_is_refused() {
     let running = Rpd::new(["--kernel-trace"]).start_workload("spin", ["progress"]);
     let [.., pid] = super::sudden_ends::spinning(&running, 1);
-    let out = running.folder().join("out");
+    let out = running.directory().join("out");
     let live = Rpd::plain(["live"]).option([&out]).run().expect_code(1);
     let text = format!(
         "rpd: {}: no run in it is a light recording (rpd --light); a run that has all dispatches one by one has no sums\n",
@@ -187,14 +189,14 @@ fn live_without_a_light_recording_is_refused() {
     let pid = i32::try_from(pid).expect("a process id");
     // SAFETY: as above.
     unsafe { libc::kill(pid, libc::SIGTERM) };
-    let folder = running.finish().expect_code(143).folder;
+    let directory = running.finish().expect_code(143).directory;
     let live = Rpd::plain(["live"])
-        .option([folder.path()])
+        .option([directory.path()])
         .run()
         .expect_code(1);
     let text = format!(
         "rpd: {}: holds no run that is not finished\n",
-        folder.path().display()
+        directory.path().display()
     );
     assert_eq!(live.stderr, text);
 }

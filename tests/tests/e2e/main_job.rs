@@ -258,7 +258,7 @@ fn aborts_and_faults_of_the_program_lose_no_record() {
 #[test]
 fn a_killed_program_keeps_all_but_its_last_records() {
     let running = Rpd::new(CSV).start_workload("spin", ["progress"]);
-    let file = running.folder().join("progress");
+    let file = running.directory().join("progress");
     let progress = || -> [u64; 3] {
         let bytes = fs::read(&file).unwrap_or_default();
         let number = |at: usize| {

@@ -21,9 +21,9 @@ fn output_names_default_to_host_and_process() {
     let outcome = plain(["--kernel-trace"])
         .workload("vector-ops", ["1", "1"])
         .success();
-    let folder = outcome.folder.path().join(hostname());
-    let files: Vec<String> = std::fs::read_dir(&folder)
-        .expect("a folder named after the host")
+    let directory = outcome.directory.path().join(hostname());
+    let files: Vec<String> = std::fs::read_dir(&directory)
+        .expect("a directory named after the host")
         .map(|entry| {
             entry
                 .expect("an entry")
@@ -61,7 +61,7 @@ fn placeholders_in_output_names_are_replaced() {
         .success();
     assert!(
         outcome
-            .folder
+            .directory
             .path()
             .join("a/vector-ops/b/x_results.db")
             .is_file(),

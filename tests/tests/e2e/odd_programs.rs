@@ -183,7 +183,7 @@ fn an_exit_during_launches_of_other_threads_keeps_the_status() {
 fn lost_child(outcome: &Outcome) {
     assert_eq!(outcome.stdout, "ok\n", "{}", outcome.stderr);
     assert_eq!(dispatches(outcome), [2], "{}", outcome.stderr);
-    let said = "]: WARNING: 1 forked process could not write in the folder of this run (after chroot or a change of user, or \
+    let said = "]: WARNING: 1 forked process could not write in the directory of this run (after chroot or a change of user, or \
                 when it was removed); ";
     let (_, rest) = outcome.stderr.split_once(said).expect(&outcome.stderr);
     let records: usize = rest
@@ -201,7 +201,7 @@ fn children_that_cannot_record_are_reported() {
     if !is_root() {
         return skipped("chroot and setuid of a child", "not root");
     }
-    let jail = tempfile::tempdir().expect("a folder");
+    let jail = tempfile::tempdir().expect("a directory");
     let path = jail.path().to_str().expect("text");
     lost_child(&odd(&["lost-user", path]));
 }
@@ -232,7 +232,7 @@ fn records_lost_to_a_changed_root_or_user_are_reported() {
     if !is_root() {
         return skipped("chroot and setuid", "not root");
     }
-    let jail = tempfile::tempdir().expect("a folder");
+    let jail = tempfile::tempdir().expect("a directory");
     let path = jail.path().to_str().expect("text");
     all_or_reported(&odd(&["chroot", path]));
     assert_eq!(

@@ -139,21 +139,21 @@ fn a_converted_database_has_the_same_samples() {
     let csv = std::fs::read_to_string(outcome.file("pc_sampling_host_trap.csv")).expect("readable");
     assert_eq!(outcome.files_ending("pc_samples.parquet").len(), 1);
     let database = outcome.file("results.db");
-    let folder = outcome.out().join("again");
+    let directory = outcome.out().join("again");
     let _ = Rpd::plain([
         "convert".as_ref(),
         database.as_os_str(),
         "-f".as_ref(),
         "csv".as_ref(),
         "-d".as_ref(),
-        folder.as_os_str(),
+        directory.as_os_str(),
         "-o".as_ref(),
         "x".as_ref(),
     ])
     .run()
     .success();
     let again =
-        std::fs::read_to_string(folder.join("x_pc_sampling_host_trap.csv")).expect("written");
+        std::fs::read_to_string(directory.join("x_pc_sampling_host_trap.csv")).expect("written");
     assert!(csv == again, "{} and {} bytes", csv.len(), again.len());
     let difference = Rpd::plain([
         "hot".as_ref(),

@@ -43,10 +43,10 @@ fn is_root(test: &str) -> bool {
 
 #[test]
 fn many_rpd_processes_share_an_output_directory() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let program = workloads::path("no-gpu");
     for round in 0..5 {
-        let out = folder.path().join(format!("{round}/out"));
+        let out = directory.path().join(format!("{round}/out"));
         let start = |_| {
             Rpd::plain(["--backend", "sim", "-f", "csv", "-d"])
                 .option([out.as_os_str()])
@@ -111,7 +111,7 @@ fn programs_of_another_user_are_reported_as_not_recorded() {
         let outcome = starts(&[mode, NOBODY, "/bin/sh", "-c", "exit 3"].map(OsStr::new));
         let outcome = outcome.expect_code(3);
         let expected = format!(
-            "]: {line} /bin/sh without rpd: its user may not write in the folder of this run\n"
+            "]: {line} /bin/sh without rpd: its user may not write in the directory of this run\n"
         );
         assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
     }
@@ -122,8 +122,8 @@ fn programs_with_rights_of_others_are_reported_as_not_recorded() {
     if !is_root("programs_with_rights_of_others_are_reported_as_not_recorded") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("program");
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("program");
     fs::copy(workloads::path("no-gpu"), &program).expect("copied");
     chown(&program, Some(54_321), None).expect("root may");
     fs::set_permissions(&program, Permissions::from_mode(0o4755)).expect("changed");
@@ -160,8 +160,8 @@ fn static_program() -> Vec<u8> {
 
 #[test]
 fn programs_without_a_loader_are_reported_as_not_recorded() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("program");
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("program");
     fs::write(&program, static_program()).expect("written");
     fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("changed");
     let program = program.as_os_str();
@@ -208,17 +208,17 @@ fn spins(running: &mut Running, counts: &Path) -> bool {
     true
 }
 
-fn recover(options: &[&str], folder: &Path) -> Outcome {
+fn recover(options: &[&str], directory: &Path) -> Outcome {
     Rpd::plain(["recover"])
         .option(options)
-        .option([folder])
+        .option([directory])
         .run()
 }
 
 /// `rpd -- starts namespace - spin`, whose rpd is killed when spin works. None where the system refuses a namespace.
 fn killed_around_a_namespace() -> Option<Running> {
     let rpd = Rpd::new(CSV);
-    let counts = rpd.folder().join("counts");
+    let counts = rpd.directory().join("counts");
     let spin = workloads::path("spin");
     let mut running = rpd.start_workload(
         "starts",
@@ -240,7 +240,7 @@ fn a_process_of_a_pid_namespace_is_recovered_once_it_has_ended() {
     let Some(running) = killed_around_a_namespace() else {
         return;
     };
-    let out = running.folder().join("out");
+    let out = running.directory().join("out");
     // The kill takes its time.
     let end = Instant::now() + Duration::from_secs(30);
     let early = loop {
@@ -276,7 +276,7 @@ fn recover_force_treats_a_running_process_as_ended() {
     let Some(running) = killed_around_a_namespace() else {
         return;
     };
-    let out = running.folder().join("out");
+    let out = running.directory().join("out");
     let recovered = recover(&["--force"], &out).success();
     assert!(
         recovered.stderr.contains("spin[1]: "),
@@ -291,8 +291,11 @@ fn recover_force_treats_a_running_process_as_ended() {
 
 #[test]
 fn a_run_inside_a_pid_namespace_is_recovered_from_outside() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (out, counts) = (folder.path().join("out"), folder.path().join("counts"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let (out, counts) = (
+        directory.path().join("out"),
+        directory.path().join("counts"),
+    );
     let (rpd, spin) = (install::rpd(), workloads::path("spin"));
     let mut arguments = vec!["namespace".as_ref(), "-".as_ref(), rpd.as_os_str()];
     arguments.extend(["--backend", "sim"].map(OsStr::new));
@@ -337,9 +340,9 @@ fn preloaded(variable: &str) -> Outcome {
 fn variables_of_hiptracer_start_a_capture() {
     let outcome = preloaded("HIPTRACER_EVENTDB").success();
     assert_eq!(outcome.stdout, "ok\n");
-    let folder = outcome.folder.path();
-    assert!(folder.join("x").exists(), "{}", outcome.stderr);
-    let capture = folder.join("x.capture");
+    let directory = outcome.directory.path();
+    assert!(directory.join("x").exists(), "{}", outcome.stderr);
+    let capture = directory.join("x.capture");
     let shown = Rpd::plain(["capture", "info"]).option([&capture]).run();
     assert!(shown.success().stdout.contains("vector-ops"));
 }
@@ -348,10 +351,14 @@ fn variables_of_hiptracer_start_a_capture() {
 fn variables_of_rpd_start_a_recording_into_its_file() {
     let outcome = preloaded("RPDT_FILENAME").success();
     assert_eq!(outcome.stdout, "ok\n");
-    let folder = outcome.folder.path();
-    let file = folder.join("x");
+    let directory = outcome.directory.path();
+    let file = directory.join("x");
     assert!(file.is_file(), "{}", outcome.stderr);
-    assert!(!folder.join("x.recording").exists(), "{}", outcome.stderr);
+    assert!(
+        !directory.join("x.recording").exists(),
+        "{}",
+        outcome.stderr
+    );
     let connection = rusqlite::Connection::open(file).expect("a database");
     let count = |table: &str| -> i64 {
         let sql = format!("SELECT count(*) FROM {table}");
@@ -373,9 +380,9 @@ fn variables_of_rpd_start_a_recording_into_its_file() {
 
 #[test]
 fn a_too_low_limit_on_open_files_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let script = "ulimit -n 5; exec \"$0\" -d \"$1\" --backend sim -s -- \"$2\"";
-    let (rpd, out) = (install::rpd(), folder.path().join("out"));
+    let (rpd, out) = (install::rpd(), directory.path().join("out"));
     let program = workloads::path("no-gpu");
     let arguments = [
         "-c".as_ref(),
@@ -417,7 +424,7 @@ fn a_program_with_a_memory_limit_ends_as_without_rpd() {
 
 #[test]
 fn the_direct_provider_needs_no_sdk() {
-    let root = tempfile::tempdir().expect("a folder");
+    let root = tempfile::tempdir().expect("a directory");
     let lib = root.path().join("lib");
     fs::create_dir(&lib).expect("made");
     // The simulator under the names of the runtimes is an installation without an SDK.
@@ -455,8 +462,8 @@ fn the_direct_provider_needs_no_sdk() {
 
 #[test]
 fn a_missing_rocm_root_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let none = folder.path().join("none");
+    let directory = tempfile::tempdir().expect("a directory");
+    let none = directory.path().join("none");
     let outcome = Rpd::plain(["-d", "out", "-s", "--rocm-root"])
         .option([&none])
         .workload("no-gpu", [""; 0])

@@ -7,7 +7,7 @@ use rpd_tests::outputs::Database;
 use rpd_tests::pythons::interpreters;
 use rpd_tests::run::{Outcome, Rpd, skipped};
 
-/// The folder that has the package.
+/// The directory that has the package.
 fn package() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../python")
 }
@@ -15,10 +15,10 @@ fn package() -> PathBuf {
 /// Runs a program that imports the package, with stacks, in an interpreter.
 fn recorded(python: &Path, options: &[&str], script: &str, arguments: &[&str]) -> Outcome {
     let rpd = Rpd::new(options).env("PYTHONPATH", package());
-    let path = rpd.folder().join("program.py");
+    let path = rpd.directory().join("program.py");
     std::fs::write(&path, script).expect("written");
-    let folder = rpd.folder().to_str().expect("text").to_owned();
-    let own = [python.to_str(), path.to_str(), Some(&folder)];
+    let directory = rpd.directory().to_str().expect("text").to_owned();
+    let own = [python.to_str(), path.to_str(), Some(&directory)];
     let own = own.into_iter().map(|word| word.expect("text"));
     rpd.target(own.chain(arguments.iter().copied())).success()
 }
@@ -36,7 +36,7 @@ fn frames(database: &Database) -> Vec<String> {
             .then_some(())
             .or_else(|| frame.starts_with("source)").then_some(()))?;
         let (kind, rest) = frame.split_once(") ")?;
-        // Columns are known from 3.11 on, and folders differ.
+        // Columns are known from 3.11 on, and directories differ.
         let (function, place) = rest.trim().strip_prefix("in ")?.split_once(" at ")?;
         let file = place.rsplit('/').next()?;
         let place: Vec<&str> = file.split(':').take(2).collect();
@@ -51,9 +51,9 @@ const GENERATED: &str = r#"
 import ctypes, functools, os, sys, threading, time
 import rpd
 
-folder, how = sys.argv[1:3]
+directory, how = sys.argv[1:3]
 hip = ctypes.CDLL("libamdhip64.so.6")
-path = os.path.join(folder, "torchinductor_me", "ab", "cabcd.py")
+path = os.path.join(directory, "torchinductor_me", "ab", "cabcd.py")
 os.makedirs(os.path.dirname(path))
 with open(path, "w") as file:
     file.write("hip.hipGetDevice(0)\n\ndef call():\n    count = None\n    return hip.hipGetDeviceCount(count)\n\nx = 1\n")
@@ -305,15 +305,15 @@ fn pip_installs_the_python_package() {
     let Some(python) = interpreters().values().rfind(has_pip) else {
         return skipped("installing the Python package", "no Python with pip");
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    let source = folder.path().join("source");
+    let directory = tempfile::tempdir().expect("a directory");
+    let source = directory.path().join("source");
     let copied = Command::new("cp")
         .arg("-r")
         .arg(package())
         .arg(&source)
         .status();
     assert!(copied.expect("cp runs").success());
-    let installed = folder.path().join("installed");
+    let installed = directory.path().join("installed");
     let output = Command::new(python)
         .args(["-m", "pip", "install", "--no-index"])
         .args([

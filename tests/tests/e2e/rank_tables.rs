@@ -10,7 +10,7 @@ const RANKS: usize = 4;
 
 /// What rpd writes to standard error in `RANKS` processes that share it, read so slowly that the pipe is full most of the time.
 fn shared_output() -> String {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let children: Vec<_> = (0..RANKS)
         .map(|rank| {
@@ -24,13 +24,13 @@ fn shared_output() -> String {
                     "csv",
                     "-d",
                 ])
-                .arg(folder.path().join(rank.to_string()))
+                .arg(directory.path().join(rank.to_string()))
                 .arg("--")
                 .arg(workloads::path("vector-ops"))
                 .args(["1", "1"])
                 .env("OMPI_COMM_WORLD_RANK", rank.to_string())
                 .env("OMPI_COMM_WORLD_SIZE", RANKS.to_string())
-                .current_dir(folder.path())
+                .current_dir(directory.path())
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(writer.try_clone().expect("a copy"))

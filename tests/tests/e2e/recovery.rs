@@ -1,4 +1,4 @@
-//! `rpd recover`: after kills at every moment, in folders of other users, and in hostile ones.
+//! `rpd recover`: after kills at every moment, in directories of other users, and in hostile ones.
 
 mod hostile;
 
@@ -11,20 +11,20 @@ use std::time::{Duration, Instant};
 use rpd_tests::run::{Outcome, Rpd};
 use rpd_tests::workloads;
 
-/// The content of the files below a folder but for what is in `.rpd`, by their names.
-fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// The content of the files below a directory but for what is in `.rpd`, by their names.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(next).expect("a folder").flatten() {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(next) = directories.pop() {
+        for entry in fs::read_dir(next).expect("a directory").flatten() {
             let path = entry.path();
             if entry.file_name() == ".rpd" {
                 continue;
             }
             if entry.file_type().expect("a type").is_dir() {
-                folders.push(path);
+                directories.push(path);
             } else {
-                let name = path.strip_prefix(folder).expect("below").to_owned();
+                let name = path.strip_prefix(directory).expect("below").to_owned();
                 found.insert(name, fs::read(&path).expect("readable"));
             }
         }
@@ -32,7 +32,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Replaces a folder by a copy of another.
+/// Replaces a directory by a copy of another.
 fn restore(from: &Path, to: &Path) {
     if to.exists() {
         fs::remove_dir_all(to).expect("removed");
@@ -41,10 +41,10 @@ fn restore(from: &Path, to: &Path) {
     assert!(status.expect("cp").success());
 }
 
-/// The only folder in `folder` whose name begins so.
-fn only(folder: &Path, begin: &str) -> PathBuf {
-    let found: Vec<PathBuf> = fs::read_dir(folder)
-        .expect("a folder")
+/// The only directory in `directory` whose name begins so.
+fn only(directory: &Path, begin: &str) -> PathBuf {
+    let found: Vec<PathBuf> = fs::read_dir(directory)
+        .expect("a directory")
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(begin))
         .map(|entry| entry.path())
@@ -53,14 +53,14 @@ fn only(folder: &Path, begin: &str) -> PathBuf {
     found.into_iter().next().expect("one")
 }
 
-fn recover(folder: &Path) -> Outcome {
-    Rpd::plain(["recover".as_ref(), folder.as_os_str()]).run()
+fn recover(directory: &Path) -> Outcome {
+    Rpd::plain(["recover".as_ref(), directory.as_os_str()]).run()
 }
 
 /// Runs `rpd recover` until the `at`th change that it makes; None if it makes fewer.
-fn killed_recovery(folder: &Path, at: u32) -> Option<()> {
+fn killed_recovery(directory: &Path, at: u32) -> Option<()> {
     let outcome = killing(
-        Rpd::plain(["recover".as_ref(), folder.as_os_str()]),
+        Rpd::plain(["recover".as_ref(), directory.as_os_str()]),
         at,
         None,
     )
@@ -87,7 +87,7 @@ fn killing(rpd: Rpd, at: u32, after: Option<&str>) -> Rpd {
 fn killed_run(options: &[&str], mode: &str) -> Outcome {
     let rpd = killing(Rpd::new(options), 1, Some("proc-"));
     let outcome = rpd.workload("fork-exec", [mode]).expect_code(137);
-    for entry in fs::read_dir(outcome.out()).expect("a folder").flatten() {
+    for entry in fs::read_dir(outcome.out()).expect("a directory").flatten() {
         if entry.file_name() == ".rpd" {
             continue;
         }
@@ -131,7 +131,7 @@ const OPTIONS: [&str; 7] = [
 #[test]
 fn kills_during_a_recovery_lose_no_record() {
     let outcome = killed_run(&OPTIONS, "tree");
-    let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
+    let (out, saved) = (outcome.out(), outcome.directory.path().join("saved"));
     fs::rename(&out, &saved).expect("renamed");
     restore(&saved, &out);
     let _ = recover(&out).success();
@@ -199,12 +199,12 @@ fn recover_handles_a_process_that_ended_before_its_first_record() {
     let out = outcome.out();
     let run = only(&out.join(".rpd"), "run-");
     let names = |begin: &str| -> Vec<String> {
-        let entries = fs::read_dir(&run).expect("a folder").flatten();
+        let entries = fs::read_dir(&run).expect("a directory").flatten();
         let names = entries.map(|entry| entry.file_name().into_string().expect("text"));
         names.filter(|name| name.starts_with(begin)).collect()
     };
     let recordings = names("proc-");
-    fs::create_dir(run.join(format!("proc-{}-1", u32::MAX))).expect("a folder");
+    fs::create_dir(run.join(format!("proc-{}-1", u32::MAX))).expect("a directory");
     let recovered = recover(&out).success();
     let early = format!(
         "rpd: process {}: nothing was recorded: it ended before it wrote a record\n",
@@ -222,10 +222,10 @@ fn recover_handles_a_process_that_ended_before_its_first_record() {
 #[test]
 fn recover_keeps_recordings_of_running_processes_through_kills() {
     let outcome = killed_run(&["-s", "-f", "csv"], "late");
-    let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
+    let (out, saved) = (outcome.out(), outcome.directory.path().join("saved"));
     let run = only(&out.join(".rpd"), "run-");
     let mut names: Vec<_> = fs::read_dir(&run)
-        .expect("a folder")
+        .expect("a directory")
         .flatten()
         .map(|entry| entry.file_name().into_string().expect("text"))
         .filter(|name| name.starts_with("proc-"))
@@ -298,7 +298,7 @@ fn recover_writes_into_the_output_directory_or_the_named_one() {
     let text = fs::read_to_string(&options).expect("readable");
     // Its path of the first attempt is not used either, although it is inside.
     fs::remove_file(run.join("report.json")).expect("removed");
-    let away = outcome.folder.path().join("away");
+    let away = outcome.directory.path().join("away");
     let here = fs::canonicalize(&out).expect("it exists");
     for (from, to) in [
         (
@@ -323,7 +323,7 @@ fn recover_writes_into_the_output_directory_or_the_named_one() {
         );
         assert!(!away.exists() && run.is_dir());
     }
-    let chosen = outcome.folder.path().join("chosen");
+    let chosen = outcome.directory.path().join("chosen");
     let recovered = Rpd::plain([
         "recover".as_ref(),
         "--output-directory".as_ref(),
@@ -344,15 +344,15 @@ fn recover_writes_into_the_output_directory_or_the_named_one() {
     assert!(!away.exists() && !out.join(".rpd").exists());
 }
 
-/// Whether a folder, or one in it, has a name that begins so.
-fn folders_named(folder: &Path, begin: &str) -> bool {
-    fs::read_dir(folder)
-        .expect("a folder")
+/// Whether a directory, or one in it, has a name that begins so.
+fn directories_named(directory: &Path, begin: &str) -> bool {
+    fs::read_dir(directory)
+        .expect("a directory")
         .flatten()
         .filter(|entry| entry.path().is_dir())
         .any(|entry| {
             entry.file_name().to_string_lossy().starts_with(begin)
-                || folders_named(&entry.path(), begin)
+                || directories_named(&entry.path(), begin)
         })
 }
 
@@ -374,7 +374,7 @@ fn kills_at_random_moments_lose_no_record() {
     let mut random = 1u64;
     for round in 0..rounds {
         let running = rpd().start_workload(target.0, &target.1);
-        let out = running.folder().join("out");
+        let out = running.directory().join("out");
         let begun = Instant::now();
         while !out.join("x_kernel_trace.csv").exists() {
             assert!(begun.elapsed() < Duration::from_secs(60), "no output");
@@ -391,7 +391,7 @@ fn kills_at_random_moments_lose_no_record() {
         let outcome = running.finish();
         let before = contents(&out);
         if out.join(".rpd").exists() {
-            let is_reported = folders_named(&out.join(".rpd"), "done-");
+            let is_reported = directories_named(&out.join(".rpd"), "done-");
             if is_reported {
                 cleaning += 1
             } else {

@@ -21,8 +21,8 @@ fn refusal(outcome: &Outcome, what: &[&str]) {
         "{what:?}: {lines:?}"
     );
     assert_eq!(outcome.stdout, "", "{what:?}");
-    let left: Vec<_> = fs::read_dir(outcome.folder.path())
-        .expect("the folder")
+    let left: Vec<_> = fs::read_dir(outcome.directory.path())
+        .expect("the directory")
         .map(|entry| entry.expect("an entry").file_name())
         .collect();
     assert!(left.is_empty(), "{what:?}: {left:?}");
@@ -112,15 +112,15 @@ fn a_missing_program_ends_with_status_127() {
 
 #[test]
 fn a_program_that_cannot_be_executed_ends_with_status_126() {
-    let folder = Rpd::new(["-s"]).target(["/usr"]).expect_code(126);
-    refusal(&folder, &["/usr"]);
+    let directory = Rpd::new(["-s"]).target(["/usr"]).expect_code(126);
+    refusal(&directory, &["/usr"]);
     let data = Rpd::new(["-s"]).target(["/etc/passwd"]).expect_code(126);
     refusal(&data, &["/etc/passwd"]);
 }
 
 #[test]
 fn output_directories_that_cannot_be_written_are_refused() {
-    let places = tempfile::tempdir().expect("a folder");
+    let places = tempfile::tempdir().expect("a directory");
     let pipe = places.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo").success());
@@ -129,19 +129,19 @@ fn output_directories_that_cannot_be_written_are_refused() {
     let below = file.join("below");
     // None of these yields to root.
     let of_the_kernel = ["/proc/rpd", "/proc/1", "/proc/sys/kernel"].map(Path::new);
-    for folder in of_the_kernel.into_iter().chain([&*pipe, &*below]) {
-        let folder = folder.to_str().expect("text");
-        refused(&["--sys-trace", "-d", folder], 1);
+    for directory in of_the_kernel.into_iter().chain([&*pipe, &*below]) {
+        let directory = directory.to_str().expect("text");
+        refused(&["--sys-trace", "-d", directory], 1);
     }
     let rpd = Rpd::new(["--sys-trace"]);
-    fs::write(rpd.folder().join("out"), "in the way").expect("a file");
+    fs::write(rpd.directory().join("out"), "in the way").expect("a file");
     let outcome = rpd
         .target(["/bin/sh", "-c", "touch started"])
         .expect_code(1);
     assert!(outcome.stderr.starts_with("rpd: "), "{}", outcome.stderr);
-    assert!(!outcome.folder.path().join("started").exists());
+    assert!(!outcome.directory.path().join("started").exists());
     assert_eq!(
-        fs::read_to_string(outcome.folder.path().join("out")).expect("the file"),
+        fs::read_to_string(outcome.directory.path().join("out")).expect("the file"),
         "in the way"
     );
 }

@@ -133,7 +133,7 @@ fn the_simulator_delivers_the_events_of_the_real_sdk() {
     let outcome = simulated_with(variables, "vector-ops", ["1", "1"]).success();
     assert_eq!(outcome.stderr, "");
     let events =
-        fs::read_to_string(outcome.folder.path().join("events")).expect("the tool's transcript");
+        fs::read_to_string(outcome.directory.path().join("events")).expect("the tool's transcript");
     let ours = transcript(&events);
     assert_same(&ours.on_threads, &golden.on_threads);
     assert_same(&ours.completions, &golden.completions);
@@ -154,7 +154,7 @@ fn names_of_kernels_outlive_their_code_objects() {
         ("RPD_EVENT_NAMES", "1".as_ref()),
     ];
     let outcome = simulated_with(variables, "module-load", [] as [&str; 0]).success();
-    let events = fs::read(outcome.folder.path().join("events")).expect("the tool's transcript");
+    let events = fs::read(outcome.directory.path().join("events")).expect("the tool's transcript");
     let events = String::from_utf8(events).expect("names are text");
     let registered: Vec<&str> = events
         .lines()

@@ -82,7 +82,7 @@ struct Built(tempfile::TempDir);
 
 impl Built {
     fn new(source: &str, options: &[&str]) -> Built {
-        let built = Built(tempfile::tempdir().expect("a folder"));
+        let built = Built(tempfile::tempdir().expect("a directory"));
         let write = |name: &str, text: &str| {
             std::fs::write(built.path(name), text).expect("written");
         };

@@ -28,13 +28,13 @@ int main(void) {
     if lacks("cc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
     fs::write(path("omp.c"), SOURCE).expect("written");
     fs::write(path("hip.c"), "int hipGetLastError(void) { return 0; }\n").expect("written");
     let cc = |arguments: &[&str]| {
         let mut command = Command::new("cc");
-        command.args(arguments).current_dir(folder.path());
+        command.args(arguments).current_dir(directory.path());
         command.output().expect("cc runs")
     };
     let soname = "-Wl,-soname,libamdhip64.so.6";
@@ -169,8 +169,8 @@ fn interpreter_frames_with_debug_information_have_names_and_lines() {
         let reason = "no such interpreter has debug information";
         return rpd_tests::run::skipped("frames of an interpreter with debug information", reason);
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    let script = folder.path().join("main.py");
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = directory.path().join("main.py");
     fs::write(&script, CALLS_HIP).expect("written");
     let outcome = Rpd::new([
         "--hip-trace",

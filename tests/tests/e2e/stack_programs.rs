@@ -12,17 +12,17 @@ use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd, lacks, skipped, tool};
 
 /// A temporary directory with a stub of the HIP library, and programs that are built in it.
-struct Folder(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Folder {
-    fn new() -> Folder {
-        let folder = Folder(tempfile::tempdir().expect("a folder"));
-        folder.write(
+impl Directory {
+    fn new() -> Directory {
+        let directory = Directory(tempfile::tempdir().expect("a directory"));
+        directory.write(
             "hip.c",
             "int hipMalloc(void) { return 0; } int hipGetLastError(void) { return 0; }\n",
         );
-        folder.compile("-shared -fPIC -Wl,-soname,libamdhip64.so.6 -o libhip.so hip.c");
-        folder
+        directory.compile("-shared -fPIC -Wl,-soname,libamdhip64.so.6 -o libhip.so hip.c");
+        directory
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -64,35 +64,35 @@ fn a_stack_of_158_frames_without_symbols_is_complete() {
     if lacks("cc") {
         return;
     }
-    let folder = Folder::new();
+    let directory = Directory::new();
     let memory = "extern int hipMalloc(void **, unsigned long);\nstatic void *memory;\n";
     let product = "int rocblas_product(int depth) { return nested(depth, 1) + after * 0; }\n";
-    folder.write(
+    directory.write(
         "blas.c",
         &[memory, &nested("hipMalloc(&memory, 64)"), product].concat(),
     );
     let used = "extern int rocblas_product(int);\n";
     let convolution = "int miopenConvolution(int depth, int inner) { return nested(depth, inner) + after * 0; }\n";
-    folder.write(
+    directory.write(
         "conv.c",
         &[used, &nested("rocblas_product(argument)"), convolution].concat(),
     );
     let main = "extern int atoi(const char *);\nextern int miopenConvolution(int, int);
 int main(int count, char **words) { return miopenConvolution(atoi(words[1]), atoi(words[2])) + count - 3; }\n";
-    folder.write("main.c", main);
+    directory.write("main.c", main);
     let library = "-s -O1 -shared -fPIC -L. -Wl,-rpath,$ORIGIN";
-    folder.compile(&format!(
+    directory.compile(&format!(
         "{library} -Wl,-soname,librocblas.so.4 -o librocblas.so.4 blas.c -lhip"
     ));
-    folder.compile(&format!(
+    directory.compile(&format!(
         "{library} -Wl,-soname,libMIOpen.so.1 -o libMIOpen.so.1 conv.c -l:librocblas.so.4"
     ));
-    folder.compile(
+    directory.compile(
         "-O1 -L. -Wl,-rpath,$ORIGIN -Wl,--allow-shlib-undefined -o program main.c -l:libMIOpen.so.1",
     );
     let frames = |product: usize| -> Vec<String> {
         let (outer, inner) = (CONVOLUTION.to_string(), product.to_string());
-        let program = folder.path("program");
+        let program = directory.path("program");
         let target = [program.to_str().expect("text"), &*outer, &*inner];
         let outcome = Rpd::new([
             "--hip-trace",
@@ -119,7 +119,7 @@ int main(int count, char **words) { return miopenConvolution(atoi(words[1]), ato
         assert!(frame.starts_with(&format!("#{depth:<3} 0x")), "{frame}");
     }
     let without_symbol = |library: &str| {
-        let at = format!(" at {}", folder.path(library).display());
+        let at = format!(" at {}", directory.path(library).display());
         let is_bare = |frame: &&String| frame.ends_with(&at) && !frame.contains(" in ");
         found.iter().filter(is_bare).count()
     };
@@ -129,7 +129,7 @@ int main(int count, char **words) { return miopenConvolution(atoi(words[1]), ato
         ("rocblas_product", "librocblas.so.4"),
         ("miopenConvolution", "libMIOpen.so.1"),
     ] {
-        let named = format!(" in {name} at {}", folder.path(library).display());
+        let named = format!(" in {name} at {}", directory.path(library).display());
         assert_eq!(
             found.iter().filter(|frame| frame.ends_with(&named)).count(),
             1,
@@ -255,8 +255,8 @@ fn stacks_from_rpdt_stackframes_begin_at_the_call_site() {
     }
 }
 
-/// A program that the loader gives another user's rights. It names the simulator's folder itself, because the loader takes no
-/// folders from the environment then; the runtime takes the profiler's libraries from there all the same.
+/// A program that the loader gives another user's rights. It names the simulator's directory itself, because the loader takes no
+/// directories from the environment then; the runtime takes the profiler's libraries from there all the same.
 /// Checks stacks-54.
 #[test]
 fn a_program_with_rights_of_another_user_is_refused() {
@@ -276,20 +276,20 @@ int main(void) { hipGetLastError(); return printf(\"secure %lu\\n\", getauxval(A
     if lacks("cc") {
         return;
     }
-    let folder = Folder::new();
+    let directory = Directory::new();
     let set_mode = |path: &Path, mode: u32| {
         fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
     };
-    folder.write("main.c", SOURCE);
+    directory.write("main.c", SOURCE);
     let simulator = simulator_dir().display();
-    folder.compile(&format!(
+    directory.compile(&format!(
         "-O1 -L. -Wl,-rpath,{simulator} -o program main.c -lhip"
     ));
-    set_mode(&folder.path("program"), 0o4755);
-    set_mode(folder.0.path(), 0o777);
+    set_mode(&directory.path("program"), 0o4755);
+    set_mode(directory.0.path(), 0o777);
     let run = |command: &mut Command| {
         let output = command
-            .current_dir(folder.0.path())
+            .current_dir(directory.0.path())
             .uid(NOBODY)
             .gid(NOBODY)
             .output();
@@ -302,7 +302,7 @@ int main(void) { hipGetLastError(); return printf(\"secure %lu\\n\", getauxval(A
             )
         })
     };
-    let bare = run(&mut Command::new(folder.path("program")));
+    let bare = run(&mut Command::new(directory.path("program")));
     let Ok((Some(0), stdout, bare_errors)) = bare else {
         return skipped(
             "stacks of a program with the rights of another user",
@@ -333,13 +333,13 @@ int main(void) { hipGetLastError(); return printf(\"secure %lu\\n\", getauxval(A
         );
     }
     let mut command = Command::new(&*rpd());
-    let traced = run(command.args(options).arg(folder.path("program")));
+    let traced = run(command.args(options).arg(directory.path("program")));
     let (status, stdout, errors) = traced.expect("rpd runs");
     assert_eq!((status, &*stdout), (Some(0), "secure 1\n"), "{errors}");
     let said = "program: nothing was recorded: the collector cannot be loaded into it: it is a set-user-id or set-group-id program\n";
     assert!(errors.ends_with(said), "{errors}");
     assert!(errors.starts_with(&bare_errors), "{bare_errors}{errors}");
-    let left: Vec<_> = fs::read_dir(folder.path("out"))
+    let left: Vec<_> = fs::read_dir(directory.path("out"))
         .map(Iterator::collect)
         .unwrap_or_default();
     assert!(left.is_empty(), "{left:?}");
@@ -367,8 +367,8 @@ fn a_stack_of_60_frames_costs_less_than_its_limit() {
     let Some(python) = tool("python3") else {
         return skipped("the cost of merged stacks", "no python3");
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    let script = folder.path().join("timed.py");
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = directory.path().join("timed.py");
     fs::write(&script, TIMED).expect("written");
     let cost = |mode: &str| -> f64 {
         let outcome = Rpd::new(["--hip-trace", "--stacks", mode, "-f", "rocpd"])

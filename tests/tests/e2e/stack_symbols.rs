@@ -92,8 +92,8 @@ fn code_made_at_run_time_is_named_by_its_map_file() {
     if lacks("cc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let (source, program) = (folder.path().join("jit.c"), folder.path().join("jit"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let (source, program) = (directory.path().join("jit.c"), directory.path().join("jit"));
     std::fs::write(&source, JIT).expect("written");
     let mut compiler = Command::new("cc");
     let built = compiler

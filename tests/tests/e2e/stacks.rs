@@ -433,9 +433,9 @@ fn merge_keeps_stacks_of_all_recordings() {
     let plain = Rpd::new(["--hip-trace"])
         .workload("stacks", ["tree", "3", "2", "1"])
         .success();
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let inputs = [one.file(".db"), other.file(".db"), plain.file(".db")];
-    let merged = folder.path().join("merged.db");
+    let merged = directory.path().join("merged.db");
     let output = merged.to_str().expect("text");
     with_files(&["merge", "-o", output], &inputs);
     let whole = Database::open(&merged);
@@ -470,8 +470,8 @@ fn query_of_two_databases_finds_the_stacks_of_both() {
 #[test]
 fn convert_keeps_stacks() {
     let one = with_stacks("tree");
-    let folder = tempfile::tempdir().expect("a folder");
-    let converted = folder.path().join("converted");
+    let directory = tempfile::tempdir().expect("a directory");
+    let converted = directory.path().join("converted");
     let out = converted.to_str().expect("text");
     with_files(
         &["convert", "-f", "json", "rocpd", "-d", out, "-o", "again"],

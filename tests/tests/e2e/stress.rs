@@ -122,7 +122,7 @@ fn killed_round(recording: Recording, time: Duration, threads: u64, seed: u64) {
     let running = Rpd::new(recording.options())
         .limit(Duration::from_secs(300))
         .start_workload("stress", ["600", &threads, &seed, "progress", "progress"]);
-    let progress = running.folder().join("progress");
+    let progress = running.directory().join("progress");
     let deadline = Instant::now() + Duration::from_secs(60);
     while fs::metadata(&progress).map_or(0, |file| file.len()) == 0 {
         assert!(Instant::now() < deadline, "the program does not get going");
@@ -141,7 +141,7 @@ fn killed_round(recording: Recording, time: Duration, threads: u64, seed: u64) {
     // SAFETY: takes no pointers; the process was started for this test and runs until it is killed.
     unsafe { libc::kill(program, libc::SIGKILL) };
     let outcome = running.finish().expect_code(137);
-    let done = done_before(&outcome.folder.path().join("progress"), killed);
+    let done = done_before(&outcome.directory.path().join("progress"), killed);
     let recorded = recording.counts(&outcome);
     assert!(
         recorded[0] >= done[0] && recorded[1] >= done[1],

@@ -13,7 +13,7 @@ const KERNELS: [&str; 3] = ["--kernel-trace", "-f", "csv"];
 
 /// Calls, launches and process id as `spin` has noted them, once it has made `launches`.
 pub(super) fn spinning(running: &Running, launches: u64) -> [u64; 3] {
-    let file = running.folder().join("progress");
+    let file = running.directory().join("progress");
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let bytes = fs::read(&file).unwrap_or_default();
@@ -72,7 +72,7 @@ fn in_flight(
 ) -> (run::Outcome, Duration) {
     let running = Rpd::new(options).start_workload("in-flight", arguments);
     let deadline = Instant::now() + Duration::from_secs(60);
-    while !running.folder().join("launched").exists() && Instant::now() < deadline {
+    while !running.directory().join("launched").exists() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(2));
     }
     let mut begin = Instant::now();
@@ -316,7 +316,7 @@ fn recover_completes_a_run_whose_rpd_was_killed() {
 }
 
 /// Runs a script in a mount namespace of its own; `None`, with a line `skipped:`, where that is not allowed. In the script `$1` is
-/// rpd, `$2` the folder of workloads, and ./full a file system of `kib` KiB.
+/// rpd, `$2` the directory of workloads, and ./full a file system of `kib` KiB.
 pub(crate) fn on_small_disk(kib: u32, script: &str) -> Option<run::Outcome> {
     let unshare = run::tool("unshare").or_else(|| {
         skipped("a full disk", "no unshare");

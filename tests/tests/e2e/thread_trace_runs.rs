@@ -22,9 +22,9 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Wave files of a folder for the viewer.
-fn waves(folder: &Path) -> Vec<Value> {
-    let entries = std::fs::read_dir(folder).expect("a folder");
+/// Wave files of a directory for the viewer.
+fn waves(directory: &Path) -> Vec<Value> {
+    let entries = std::fs::read_dir(directory).expect("a directory");
     let names = entries.map(|entry| entry.expect("an entry").path());
     let is_wave = |path: &std::path::PathBuf| {
         let name = path
@@ -127,8 +127,8 @@ fn thread_trace_sums_agree_in_files_and_database() {
         &["-f", "csv", "json", "rocpd", "--kernel-trace"],
         &["matrix_chain", "5"],
     );
-    let folder = outcome.files_ending("filenames.json");
-    let folder = folder[0].parent().expect("a folder");
+    let directory = outcome.files_ending("filenames.json");
+    let directory = directory[0].parent().expect("a directory");
     let stats = Table::read(&outcome.file("_dispatch_1.csv"));
     assert_eq!(
         stats.columns,
@@ -168,7 +168,7 @@ fn thread_trace_sums_agree_in_files_and_database() {
         "lines that were never executed are there"
     );
     assert!(lines.iter().any(|row| row[7].contains("inside.hip:")));
-    let waves = waves(folder);
+    let waves = waves(directory);
     assert!(!waves.is_empty());
     let mut latency = 0;
     for wave in &waves {
@@ -201,7 +201,7 @@ fn thread_trace_sums_agree_in_files_and_database() {
     });
     assert!(stalls, "thread-trace-43");
     for state in 0..5 {
-        let path = folder.join(format!("wstates{state}.json"));
+        let path = directory.join(format!("wstates{state}.json"));
         if path.exists() {
             let curve = json(&path);
             let counts: Vec<i64> = list(&curve["state"]).iter().map(integer).collect();
@@ -209,7 +209,7 @@ fn thread_trace_sums_agree_in_files_and_database() {
             assert_eq!(counts.last(), Some(&0), "thread-trace-49");
         }
     }
-    let occupancy = json(&folder.join("occupancy.json"));
+    let occupancy = json(&directory.join("occupancy.json"));
     let mut running: BTreeMap<(i64, i64, i64), i64> = BTreeMap::new();
     for row in list(&occupancy["0"]) {
         let slot = (integer(&row[1]), integer(&row[2]), integer(&row[3]));
@@ -260,10 +260,10 @@ fn att_decode_reproduces_the_files_of_a_run() {
     let first = std::fs::read_to_string(&stats[0]).expect("readable");
     let name = stats[0].file_name().expect("a name");
     let traces = outcome.files_ending("_1.att");
-    let folder = vec![outcome.out()];
-    // A folder, and traces alone, which have their code objects beside them.
-    for (paths, again) in [(&folder, "again"), (&traces, "of_files")] {
-        let again = outcome.folder.path().join(again);
+    let directory = vec![outcome.out()];
+    // A directory, and traces alone, which have their code objects beside them.
+    for (paths, again) in [(&directory, "again"), (&traces, "of_files")] {
+        let again = outcome.directory.path().join(again);
         let mut arguments: Vec<&str> = vec!["att", "decode"];
         arguments.extend(paths.iter().map(|path| path.to_str().expect("text")));
         arguments.extend(["-f", "csv", "-d", again.to_str().expect("text")]);
@@ -301,12 +301,12 @@ fn a_traced_compute_unit_without_waves_has_occupancy_and_a_warning() {
         "{}",
         outcome.stderr
     );
-    let folder = outcome.files_ending("filenames.json");
-    let folder = folder[0].parent().expect("a folder");
-    assert!(waves(folder).is_empty());
-    assert!(!list(&json(&folder.join("occupancy.json"))["0"]).is_empty());
+    let directory = outcome.files_ending("filenames.json");
+    let directory = directory[0].parent().expect("a directory");
+    assert!(waves(directory).is_empty());
+    assert!(!list(&json(&directory.join("occupancy.json"))["0"]).is_empty());
     assert_eq!(
-        json(&folder.join("code.json"))["code"],
+        json(&directory.join("code.json"))["code"],
         Value::Array(Vec::new())
     );
     let database = outcome.file("results.db");
@@ -359,14 +359,14 @@ fn thread_traces_contain_requested_counters() {
         "{}",
         outcome.stderr
     );
-    let folder = outcome.files_ending("filenames.json");
-    let names = json(&folder[0]);
+    let directory = outcome.files_ending("filenames.json");
+    let names = json(&directory[0]);
     assert_eq!(
         names["counter_names"],
         Value::from(vec!["SQ_INSTS_VALU", "SQ_WAVES:3"])
     );
-    let folder = folder[0].parent().expect("a folder");
-    let values = json(&folder.join("se0_perfcounter.json"));
+    let directory = directory[0].parent().expect("a directory");
+    let values = json(&directory.join("se0_perfcounter.json"));
     let counted: i64 = list(&values["data"])
         .iter()
         .map(|row| integer(&row[1]))
@@ -435,7 +435,7 @@ fn diff_compares_thread_traces_by_line() {
     let converted = Rpd::plain(["convert", paths[1], "-f", "rocpd", "-d", "again"])
         .run()
         .success();
-    let again = converted.folder.path().join("again");
+    let again = converted.directory.path().join("again");
     let copies = std::fs::read_dir(again).expect("a directory");
     let copy = copies.flatten().next().expect("a database").path();
     let shown = |path: &str| {

@@ -15,10 +15,10 @@ fn pytorch_operators_have_the_stacks_that_pytorch_reports() {
     if lacks("c++") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let output = Command::new(python)
         .arg(source_root().join("tests/torch/compare.py"))
-        .args([&*rpd(), folder.path()])
+        .args([&*rpd(), directory.path()])
         .output()
         .expect("python3 runs");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -43,7 +43,7 @@ fn recording_keeps_output_and_status_of_the_program() {
 #[test]
 fn recording_passes_standard_input_through() {
     let rpd = Rpd::new(CSV);
-    let path = rpd.folder().join("input");
+    let path = rpd.directory().join("input");
     let text = "some\nlines\0and bytes\n".repeat(5000);
     fs::write(&path, &text).expect("a file");
     let outcome = rpd

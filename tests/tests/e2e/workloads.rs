@@ -206,7 +206,7 @@ fn spin_makes_a_thousand_calls_a_second() {
     spin.signal(libc::SIGKILL);
     let outcome = spin.finish().expect_code(137);
     let progress =
-        std::fs::read(outcome.folder.path().join("progress")).expect("the progress file");
+        std::fs::read(outcome.directory.path().join("progress")).expect("the progress file");
     let calls = u64::from_ne_bytes(progress[..8].try_into().expect("eight bytes"));
     assert!(calls > 2000, "{calls} calls in two seconds");
 }

@@ -23,12 +23,12 @@ fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Captures a workload into `capture` in `folder`; returns the output of the workload.
-fn capture(bench: &Bench, folder: &Path, options: &[&str], program: &[&str]) -> Result<String> {
+/// Captures a workload into `capture` in `directory`; returns the output of the workload.
+fn capture(bench: &Bench, directory: &Path, options: &[&str], program: &[&str]) -> Result<String> {
     let [name, arguments @ ..] = program else {
         bail!("no workload");
     };
-    let mut rpd = bench.rpd(folder);
+    let mut rpd = bench.rpd(directory);
     rpd.args(["capture", "--backend", "sim", "--quiet", "--overwrite"]);
     rpd.args(["-o", "capture"]).args(options);
     rpd.arg("--").arg(workloads::path(name)).args(arguments);
@@ -54,27 +54,27 @@ fn least(mut run: impl FnMut() -> Result<f64>) -> Result<f64> {
 }
 
 pub(super) fn captures(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
-    let folder = TempDir::with_prefix("rpd-bench-")?;
-    let folder = folder.path();
-    let mut rows = calls(bench, folder)?;
-    rows.extend(data(bench, folder)?);
-    rows.extend(replay(bench, folder)?);
-    rows.push(size(bench, folder)?);
+    let directory = TempDir::with_prefix("rpd-bench-")?;
+    let directory = directory.path();
+    let mut rows = calls(bench, directory)?;
+    rows.extend(data(bench, directory)?);
+    rows.extend(replay(bench, directory)?);
+    rows.push(size(bench, directory)?);
     Ok(rows)
 }
 
-fn calls(bench: &Bench, folder: &Path) -> Result<Vec<Row>> {
+fn calls(bench: &Bench, directory: &Path) -> Result<Vec<Row>> {
     const CALLS: &str = "1000000";
     let bare = bench.per_call_of(Mode::Bare, "capture", &["calls", CALLS])?;
     let captured = least(|| {
-        let said = capture(bench, folder, &[], &["capture", "calls", CALLS])?;
+        let said = capture(bench, directory, &[], &["capture", "calls", CALLS])?;
         number_before(&said, " ns per call")
     })?;
     let opened = least(|| {
         let start = Instant::now();
         let said = output(
             bench
-                .rpd(folder)
+                .rpd(directory)
                 .args(["capture", "show", "capture", CALLS]),
         )?;
         if !said.contains("hipSetDevice") {
@@ -101,7 +101,7 @@ fn calls(bench: &Bench, folder: &Path) -> Result<Vec<Row>> {
 
 /// Measures captures of data. There is little room for data that wait, so that the program goes as fast as its data are
 /// hashed and stored. The time of the copies themselves is not counted: the rate is that of the capture.
-fn data(bench: &Bench, folder: &Path) -> Result<Vec<Row>> {
+fn data(bench: &Bench, directory: &Path) -> Result<Vec<Row>> {
     const MEBIBYTES: &str = "1024";
     const PER_MEBIBYTE: &str = " ns per MiB";
     let rate = |cost: f64| (1 << 20) as f64 / cost;
@@ -114,7 +114,7 @@ fn data(bench: &Bench, folder: &Path) -> Result<Vec<Row>> {
         })?;
         let captured = least(|| {
             let program = [&["capture"], &arguments[..]].concat();
-            let said = capture(bench, folder, &["--staging", "32M"], &program)?;
+            let said = capture(bench, directory, &["--staging", "32M"], &program)?;
             number_before(&said, PER_MEBIBYTE)
         })?;
         rows.push(Row::new(
@@ -133,12 +133,12 @@ fn data(bench: &Bench, folder: &Path) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn replay(bench: &Bench, folder: &Path) -> Result<Vec<Row>> {
+fn replay(bench: &Bench, directory: &Path) -> Result<Vec<Row>> {
     const LAUNCHES: &str = "100000";
     let bare = bench.per_call_of(Mode::Bare, "launch-loop", &[LAUNCHES])?;
-    capture(bench, folder, &[], &["launch-loop", LAUNCHES])?;
+    capture(bench, directory, &[], &["launch-loop", LAUNCHES])?;
     let replayed = least(|| {
-        let mut rpd = bench.rpd(folder);
+        let mut rpd = bench.rpd(directory);
         rpd.args([
             "replay",
             "--backend",
@@ -149,7 +149,7 @@ fn replay(bench: &Bench, folder: &Path) -> Result<Vec<Row>> {
             "capture",
         ]);
         output(&mut rpd)?;
-        let report = std::fs::read_to_string(folder.join("report"))?;
+        let report = std::fs::read_to_string(directory.join("report"))?;
         Ok(figure(&report, "duration")? / figure(&report, "launches")?)
     })?;
     Ok(vec![
@@ -164,15 +164,15 @@ fn replay(bench: &Bench, folder: &Path) -> Result<Vec<Row>> {
     ])
 }
 
-fn size(bench: &Bench, folder: &Path) -> Result<Row> {
-    capture(bench, folder, &[], &["vector-ops", "4", "50"])?;
+fn size(bench: &Bench, directory: &Path) -> Result<Row> {
+    capture(bench, directory, &[], &["vector-ops", "4", "50"])?;
     let mut files = Vec::new();
-    files_below(&folder.join("capture"), &mut files)?;
+    files_below(&directory.join("capture"), &mut files)?;
     let mut stored = 0;
     for file in files {
         stored += std::fs::metadata(file)?.len();
     }
-    let manifest = std::fs::read_to_string(folder.join("capture/capture.json"))?;
+    let manifest = std::fs::read_to_string(directory.join("capture/capture.json"))?;
     let distinct = figure(&manifest, "distinct")?;
     Ok(Row::new(
         "capture of vector-ops 4 50 over its distinct data",

@@ -223,9 +223,11 @@ pub(super) fn large(settings: &Settings) -> Result<Vec<Row>> {
     for millions in &settings.millions {
         for &has_texts in &settings.texts {
             let records = (millions * 1_000_000).to_string();
-            let folder = install::target_dir();
-            let folder = folder.to_str().context("the path of target/ is not text")?;
-            let mut arguments = vec![records.as_str(), folder];
+            let directory = install::target_dir();
+            let directory = directory
+                .to_str()
+                .context("the path of target/ is not text")?;
+            let mut arguments = vec![records.as_str(), directory];
             if has_texts {
                 arguments.insert(0, "--texts");
             }

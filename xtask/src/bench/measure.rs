@@ -33,13 +33,13 @@ pub(super) struct Measured {
     /// Seconds since 1970 at which the whole command had ended.
     pub(super) ended: f64,
     /// Working directory of the run; `rpd` wrote to `out` in it.
-    pub(super) folder: TempDir,
+    pub(super) directory: TempDir,
 }
 
 /// The built programs and the runtimes that they run on.
 pub(super) struct Bench {
     bin: PathBuf,
-    /// The folder with the libraries of the runtimes and the SDK.
+    /// The directory with the libraries of the runtimes and the SDK.
     libraries: PathBuf,
     /// The installation of ROCm that the libraries belong to; `None` for the simulator.
     rocm: Option<PathBuf>,
@@ -72,10 +72,10 @@ impl Bench {
         })
     }
 
-    /// `rpd` in a folder, without options.
-    pub(super) fn rpd(&self, folder: &Path) -> Command {
+    /// `rpd` in a directory, without options.
+    pub(super) fn rpd(&self, directory: &Path) -> Command {
         let mut rpd = Command::new(self.bin.join("rpd"));
-        rpd.current_dir(folder).stdin(Stdio::null());
+        rpd.current_dir(directory).stdin(Stdio::null());
         rpd
     }
 
@@ -87,7 +87,7 @@ impl Bench {
         arguments: &[&str],
     ) -> Result<Measured> {
         // Files of other runs would count as written by this one.
-        let folder = TempDir::with_prefix("rpd-bench-")?;
+        let directory = TempDir::with_prefix("rpd-bench-")?;
         let workload = workloads::path(program);
         let program = if workload.exists() {
             workload.into_os_string()
@@ -111,7 +111,7 @@ impl Bench {
         };
         command
             .args(arguments)
-            .current_dir(folder.path())
+            .current_dir(directory.path())
             .stdin(Stdio::null());
         // Settings of the developer's shell would change what is measured.
         for name in [
@@ -162,7 +162,7 @@ impl Bench {
             stdout,
             stderr,
             ended,
-            folder,
+            directory,
         })
     }
 
@@ -216,7 +216,7 @@ impl Measured {
 
     /// The number in a file that the workload wrote.
     pub(super) fn number_in(&self, file: &str) -> Result<f64> {
-        let path = self.folder.path().join(file);
+        let path = self.directory.path().join(file);
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         text.split_whitespace()
             .next()
@@ -227,7 +227,7 @@ impl Measured {
     /// The size of the only output whose name ends with `suffix`, in bytes.
     pub(super) fn output_size(&self, suffix: &str) -> Result<u64> {
         let mut found = Vec::new();
-        files_below(&self.folder.path().join("out"), &mut found)?;
+        files_below(&self.directory.path().join("out"), &mut found)?;
         found.retain(|path| path.to_string_lossy().ends_with(suffix));
         match found.as_slice() {
             [file] => Ok(fs::metadata(file)?.len()),
@@ -236,8 +236,8 @@ impl Measured {
     }
 }
 
-pub(super) fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+pub(super) fn files_below(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
         let path = entry?.path();
         if path.is_dir() {
             files_below(&path, files)?

@@ -183,12 +183,12 @@ fn counters(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
 
 fn jobs(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
     const JOBS: usize = 10_000;
-    let folder = tempfile::TempDir::with_prefix("rpd-bench-")?;
+    let directory = tempfile::TempDir::with_prefix("rpd-bench-")?;
     let job = r#"{"pmc": ["SQ_WAVES", "GRBM_COUNT"], "kernel_iteration_range": "[1-2],[3-4]"}"#;
     let text = format!(r#"{{"jobs": [{}]}}"#, vec![job; JOBS].join(", "));
     let mut rows = Vec::new();
     for suffix in ["json", "yaml"] {
-        let file = folder.path().join(format!("jobs.{suffix}"));
+        let file = directory.path().join(format!("jobs.{suffix}"));
         std::fs::write(&file, &text)?;
         let file = file.to_string_lossy();
         let start = Instant::now();

@@ -20,9 +20,9 @@ pub(super) fn page(bench: &Bench) -> Result<Vec<Row>> {
     ];
     let kernel = ["independent_chains", "1000", "512"];
     let measured = bench.run(Mode::Rpd(&options), "inside", &kernel)?;
-    let folder = measured.folder.path();
+    let directory = measured.directory.path();
     let mut files = Vec::new();
-    files_below(&folder.join("out"), &mut files)?;
+    files_below(&directory.join("out"), &mut files)?;
     let ending = |suffix: &str| -> Vec<&PathBuf> {
         let text = |path: &&PathBuf| path.to_string_lossy().ends_with(suffix);
         files.iter().filter(text).collect()
@@ -35,11 +35,11 @@ pub(super) fn page(bench: &Bench) -> Result<Vec<Row>> {
     let scale = 1e8 / bytes as f64;
     let database = *ending(".db").first().context("no database")?;
     let begin = Instant::now();
-    let mut decode = bench.rpd(folder);
+    let mut decode = bench.rpd(directory);
     shell::run(decode.args(["att", "decode", "out", "-f", "csv", "-d", "decoded"]))?;
     let decoded = begin.elapsed().as_secs_f64() * scale;
     let begin = Instant::now();
-    let mut convert = bench.rpd(folder);
+    let mut convert = bench.rpd(directory);
     shell::run(
         convert
             .arg("convert")

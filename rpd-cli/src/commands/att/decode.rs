@@ -26,7 +26,7 @@ const HOTTEST: u64 = 10;
 enum Format {
     /// `stats_*.csv`: lines of code with hits, latency, stall and idle cycles
     Csv,
-    /// `ui_*`: the folder that the ROCprof Compute Viewer opens
+    /// `ui_*`: the directory that the ROCprof Compute Viewer opens
     Json,
     /// `ui_*.pftrace`: waves and their instructions on a track for each slot of a SIMD, for the Perfetto UI; a nanosecond
     /// there is a cycle
@@ -104,7 +104,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
             eprintln!("rpd: wrote {}", path.display());
         }
     }
-    Ok(exit_status::of(complete))
+    Ok(exit_status::from_complete(complete))
 }
 
 /// The dispatch, its shader engines and its hottest lines.

@@ -146,7 +146,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
             eprintln!("rpd: {note}");
         }
     }
-    Ok(exit_status::of(same))
+    Ok(exit_status::from_complete(same))
 }
 
 /// Lines about the fields and record kinds that differ, each with the first place where it does.

@@ -14,7 +14,7 @@ type Action = (&'static str, &'static str, fn(&[OsString]) -> Result<u8>);
 const ACTIONS: &[Action] = &[
     (
         "decode",
-        "Decode the trace files of a run: lines of code with their cycles, and the folder that the viewer opens",
+        "Decode the trace files of a run: lines of code with their cycles, and the directory that the viewer opens",
         decode::run,
     ),
     (

@@ -10,7 +10,7 @@ use rpd_core::stats::Unit;
 use rpd_formats::parquet;
 use rpd_formats::table::{Cell, Column, ColumnKind, TableFormat, View};
 use rpd_gfx::access::{FILE, KernelChoice, Problem, Stride};
-use rpd_spool::access_trace::{AccessTrace, FOLDER, KERNELS_FILE};
+use rpd_spool::access_trace::{AccessTrace, DIRECTORY, KERNELS_FILE};
 use rpd_spool::demangle::demangle_any;
 use rpd_symbols::code::{AccessReport, LineAccesses, access_report};
 
@@ -79,20 +79,23 @@ impl TraceOptions {
 
 /// Moves the recording of a process into its capture.
 pub(super) fn keep(process: &Path, capture: &Path) -> Result<()> {
-    let from = process.join(FOLDER);
+    let from = process.join(DIRECTORY);
     if !from.is_dir() {
         return Ok(());
     }
-    let to = capture.join(FOLDER);
+    let to = capture.join(DIRECTORY);
     std::fs::rename(&from, &to).with_context(|| format!("{} cannot be made", to.display()))
 }
 
-/// Removes a recording, and its folder if there is nothing else in it.
-pub(super) fn remove(folder: &Path) -> Result<()> {
-    if !folder.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+/// Removes a recording, and its directory if there is nothing else in it.
+pub(super) fn remove(directory: &Path) -> Result<()> {
+    if !directory
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_dir())
+    {
         return Ok(());
     }
-    for entry in std::fs::read_dir(folder)?.flatten() {
+    for entry in std::fs::read_dir(directory)?.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name == FILE || name.starts_with("object-") && name.ends_with(".co") {
@@ -100,13 +103,13 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
                 .with_context(|| format!("{} cannot be removed", entry.path().display()))?;
         }
     }
-    let _ = std::fs::remove_dir(folder);
+    let _ = std::fs::remove_dir(directory);
     Ok(())
 }
 
 /// Bytes of the recording in a capture, if it has one.
 pub(super) fn recorded(capture: &Path) -> Option<u64> {
-    let found = std::fs::metadata(capture.join(FOLDER).join(FILE)).ok()?;
+    let found = std::fs::metadata(capture.join(DIRECTORY).join(FILE)).ok()?;
     Some(found.len())
 }
 
@@ -143,8 +146,8 @@ pub(super) fn show(named: &Path, capture: &Path, options: &AccessOptions) -> Res
         Some(path) => Some(super::output(NAME, Some(path), named)?),
         None => None,
     };
-    let folder = capture.join(FOLDER);
-    if !folder.join(FILE).is_file() {
+    let directory = capture.join(DIRECTORY);
+    if !directory.join(FILE).is_file() {
         return Err(Failure::failed(format!(
             "{}: no memory accesses were recorded (rpd capture --trace mem); a number shows a call",
             capture.display()
@@ -156,11 +159,11 @@ pub(super) fn show(named: &Path, capture: &Path, options: &AccessOptions) -> Res
         .iter()
         .filter_map(|text| KernelChoice::parse(text))
         .collect();
-    let report = access_report(&folder, |dispatch| {
+    let report = access_report(&directory, |dispatch| {
         let takes = |choice: &KernelChoice| choice.takes(&dispatch.kernel, dispatch.nth);
         choices.is_empty() || choices.iter().any(takes)
     })
-    .map_err(|problem| damaged(&folder, &problem))?;
+    .map_err(|problem| damaged(&directory, &problem))?;
     for note in &report.notes {
         eprintln!("rpd: {}: {note}", capture.display());
     }
@@ -183,14 +186,14 @@ pub(super) fn show(named: &Path, capture: &Path, options: &AccessOptions) -> Res
     Ok(SUCCESS)
 }
 
-fn damaged(folder: &Path, problem: &Problem) -> Failure {
+fn damaged(directory: &Path, problem: &Problem) -> Failure {
     let status = match problem {
         Problem::Damaged { .. } => DAMAGED,
         Problem::Io(_) => FAILED,
     };
     Failure::new(
         status,
-        format!("{}: {problem}", folder.join(FILE).display()),
+        format!("{}: {problem}", directory.join(FILE).display()),
     )
 }
 

@@ -1,6 +1,6 @@
 //! The directory that a capture is written to, and captures that a killed rpd has left there.
 //!
-//! A capture that replaces another one is made in a folder in that one's directory, and takes its place when it is complete.
+//! A capture that replaces another one is made in a directory in that one's directory, and takes its place when it is complete.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_capture::{MANIFEST, Manifest, UNFINISHED};
-use rpd_spool::access_trace::FOLDER as ACCESSES;
+use rpd_spool::access_trace::DIRECTORY as ACCESSES;
 use rpd_spool::regular_file::{self, Links};
 use serde::{Deserialize, Serialize};
 
 use super::failure;
 use crate::failure::Failure;
 
-/// Name of the folder to which the processes record.
+/// Name of the directory to which the processes record.
 const SPOOL: &str = ".spool";
 /// Largest description of how a capture is made that is read, in bytes: it holds the environment of the program.
 const LARGEST_NOTE: u64 = 64 << 20;
-/// Beginning of the name of the folder of a process' capture while it is made.
+/// Beginning of the name of the directory of a process' capture while it is made.
 pub(super) const PROCESS: &str = ".proc-";
-/// Beginning of the name of the folder in which a capture is made that replaces another one.
+/// Beginning of the name of the directory in which a capture is made that replaces another one.
 const REPLACING: &str = ".new-";
 
 /// The directory of a capture while it is made.
@@ -29,7 +29,7 @@ const REPLACING: &str = ".new-";
 pub(super) struct CaptureDirectory {
     /// The directory that the user named.
     pub(super) output: PathBuf,
-    /// Directory in which the capture is made: `output`, or a folder in it.
+    /// Directory in which the capture is made: `output`, or a directory in it.
     pub(super) work: PathBuf,
 }
 
@@ -98,12 +98,12 @@ impl CaptureDirectory {
         })
     }
 
-    /// The folder to which the processes record.
+    /// The directory to which the processes record.
     pub(super) fn spool(&self) -> PathBuf {
         self.work.join(SPOOL)
     }
 
-    /// The folders of the captures of processes that are not in their place.
+    /// The directories of the captures of processes that are not in their place.
     pub(super) fn processes(&self) -> impl Iterator<Item = PathBuf> {
         let entries = std::fs::read_dir(&self.work)
             .into_iter()
@@ -166,8 +166,8 @@ impl CaptureDirectory {
 
     /// Removes the files of a capture that was not made. Other files in the directory stay.
     pub(super) fn discard(&self) {
-        for folder in self.processes() {
-            let _ = std::fs::remove_dir_all(folder);
+        for directory in self.processes() {
+            let _ = std::fs::remove_dir_all(directory);
         }
         let _ = rpd_capture::remove_files(&self.work);
         let _ = super::accesses::remove(&self.work.join(ACCESSES));
@@ -186,10 +186,10 @@ pub(super) struct Unfinished {
     pub(super) making: Making,
 }
 
-/// The unfinished captures in `folder`, those included that were to replace one there: their rpd was killed.
-pub(super) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>> {
-    let mut places = vec![folder.to_owned()];
-    let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+/// The unfinished captures in `directory`, those included that were to replace one there: their rpd was killed.
+pub(super) fn unfinished(directory: &Path) -> Result<Vec<Unfinished>> {
+    let mut places = vec![directory.to_owned()];
+    let inside = std::fs::read_dir(directory).into_iter().flatten().flatten();
     places.extend(
         inside
             .filter(|entry| is_named(&entry.file_name(), REPLACING))

@@ -86,13 +86,13 @@ impl Playing {
     ) -> Result<(TemporaryDirectory, Excerpt)> {
         let parent = std::path::absolute(output)?;
         let parent = parent.parent().unwrap_or(Path::new("/"));
-        let folder = TemporaryDirectory::in_directory(parent)
+        let directory = TemporaryDirectory::in_directory(parent)
             .with_context(|| format!("{} cannot be made", output.display()))?;
         // Temporary directories are for their owner alone, captures are not.
-        let fresh = folder.path().join(PART);
+        let fresh = directory.path().join(PART);
         std::fs::create_dir(&fresh)?;
         let made = self.excerpt(given, part, &fresh)?;
-        Ok((folder, made))
+        Ok((directory, made))
     }
 }
 
@@ -141,8 +141,8 @@ fn trim(arguments: &[OsString]) -> Result<u8> {
         }
     };
     let part = Part::Calls(given.from, last);
-    let (folder, made) = given.playing.beside(output, &given.capture, &part)?;
-    std::fs::rename(folder.path().join(PART), output)
+    let (directory, made) = given.playing.beside(output, &given.capture, &part)?;
+    std::fs::rename(directory.path().join(PART), output)
         .with_context(|| format!("{} cannot be made", output.display()))?;
     if !given.playing.quiet {
         eprintln!("{}", message(output, &made));
@@ -178,13 +178,13 @@ fn pack(arguments: &[OsString]) -> Result<u8> {
     };
     let (name, launch_number) = replay::kernel("capture pack", &given.kernel)?;
     let capsule = output("capture pack", Some(&given.output), &given.capture)?;
-    let folder = TemporaryDirectory::new()?;
+    let directory = TemporaryDirectory::new()?;
     let part = launch(name, launch_number, given.all_memory);
     let made = given
         .playing
-        .excerpt(&given.capture, &part, folder.path())?;
+        .excerpt(&given.capture, &part, directory.path())?;
     capsule.write(|out| -> Result<()> {
-        Ok(rpd_capture::pack_capsule(folder.path(), out).map_err(failure)?)
+        Ok(rpd_capture::pack_capsule(directory.path(), out).map_err(failure)?)
     })?;
     if !given.playing.quiet {
         eprintln!("{}", message(&given.output, &made));
@@ -322,15 +322,15 @@ pub(super) fn keep_part(
         backend,
         quiet,
     };
-    let (folder, made) = playing.beside(output, output, part)?;
+    let (directory, made) = playing.beside(output, output, part)?;
     let shown = directory.output.display();
-    let part = folder.path().join(PART);
+    let part = directory.path().join(PART);
     let replaced =
         rpd_capture::remove_files(output).and_then(|()| rpd_capture::move_files(&part, output));
     if let Err(error) = replaced {
         let mut kept = directory.output.clone().into_os_string();
         kept.push(".part");
-        let is_kept = folder.persist(Path::new(&kept)).is_ok();
+        let is_kept = directory.persist(Path::new(&kept)).is_ok();
         return Err(failure(error)).with_context(|| {
             if is_kept {
                 format!(

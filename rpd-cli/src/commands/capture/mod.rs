@@ -71,14 +71,14 @@ impl Opened {
                 _unpacked: None,
             });
         }
-        let folder = TemporaryDirectory::new()?;
+        let directory = TemporaryDirectory::new()?;
         // The name of the capsule, for messages about its files.
-        let path = folder.path().join(given.file_name().unwrap_or_default());
+        let path = directory.path().join(given.file_name().unwrap_or_default());
         std::fs::create_dir(&path)?;
         rpd_capture::unpack_capsule(given, &path).map_err(failure)?;
         Ok(Opened {
             path,
-            _unpacked: Some(folder),
+            _unpacked: Some(directory),
         })
     }
 

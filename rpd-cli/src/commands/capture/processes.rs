@@ -31,7 +31,7 @@ const LEAST_ROOM: libc::off_t = 128 << 10;
 struct RecordedProcess {
     pid: u32,
     recorder: Recorder,
-    folder: PathBuf,
+    directory: PathBuf,
     failed: Option<CaptureError>,
 }
 
@@ -63,16 +63,16 @@ impl Captures {
 
     /// Takes data that the processes have staged. True when there were some.
     pub(super) fn poll(&mut self) -> bool {
-        let folders = std::fs::read_dir(self.directory.spool())
+        let directories = std::fs::read_dir(self.directory.spool())
             .into_iter()
             .flatten()
             .flatten();
-        let names: Vec<String> = folders
+        let names: Vec<String> = directories
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect();
         let images = names
             .into_iter()
-            .filter_map(|name| Some((ProcessImage::from_folder(&name)?, name)));
+            .filter_map(|name| Some((ProcessImage::from_directory(&name)?, name)));
         let mut images: Vec<(ProcessImage, String)> = images.collect();
         // Of several processes whose rpd was killed, the first is the one that began first.
         images.sort_by_key(|(image, _)| image.loaded);
@@ -82,25 +82,25 @@ impl Captures {
             if !captured || self.found.contains_key(&name) {
                 continue;
             }
-            // Until it is known which process is the first that makes calls, each has its own folder.
-            let folder = self.directory.work.join(format!(".{name}"));
+            // Until it is known which process is the first that makes calls, each has its own directory.
+            let directory = self.directory.work.join(format!(".{name}"));
             debug_assert!(format!(".{name}").starts_with(PROCESS));
-            if let Err(error) = std::fs::create_dir_all(&folder) {
-                self.trouble = Some(anyhow::anyhow!("{}: {error}", folder.display()));
+            if let Err(error) = std::fs::create_dir_all(&directory) {
+                self.trouble = Some(anyhow::anyhow!("{}: {error}", directory.display()));
                 continue;
             }
             let (level, outputs) = (self.making.level, self.making.keep_outputs);
             let made = if self.resumed {
-                Recorder::resume(&process, &folder, level, outputs)
+                Recorder::resume(&process, &directory, level, outputs)
             } else {
-                Recorder::new(&process, &folder, level, outputs)
+                Recorder::new(&process, &directory, level, outputs)
             };
             match made {
                 Ok(recorder) => {
                     let found = RecordedProcess {
                         pid,
                         recorder,
-                        folder,
+                        directory,
                         failed: None,
                     };
                     self.found.insert(name.clone(), found);
@@ -181,21 +181,21 @@ impl Captures {
                         found.pid
                     );
                 }
-                let _ = std::fs::remove_dir_all(&found.folder);
+                let _ = std::fs::remove_dir_all(&found.directory);
                 continue;
             }
             let mut manifest = self.making.manifest.clone();
             manifest.pid = found.pid;
             manifest.status = status;
             let made = found.recorder.finish(manifest).map_err(failure)?;
-            super::accesses::keep(&self.directory.spool().join(&name), &found.folder)?;
+            super::accesses::keep(&self.directory.spool().join(&name), &found.directory)?;
             if is_first {
-                take_place(&found.folder, &self.directory.work)?;
+                take_place(&found.directory, &self.directory.work)?;
                 summary = Some(made);
             } else {
                 let mut child = self.directory.output.clone().into_os_string();
                 child.push(format!("_{}", found.pid));
-                std::fs::rename(&found.folder, &child)
+                std::fs::rename(&found.directory, &child)
                     .with_context(|| format!("{} cannot be made", child.display()))?;
                 eprintln!("rpd: wrote {} ({} calls)", child.display(), made.calls);
             }
@@ -204,18 +204,18 @@ impl Captures {
     }
 }
 
-/// Moves the complete capture of the first process, in `folder`, into the directory that was requested, the description last.
-pub(super) fn take_place(folder: &Path, work: &Path) -> Result<()> {
-    for entry in std::fs::read_dir(folder)? {
+/// Moves the complete capture of the first process, in `directory`, into the directory that was requested, the description last.
+pub(super) fn take_place(directory: &Path, work: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         if entry.file_name() != rpd_capture::MANIFEST {
             std::fs::rename(entry.path(), work.join(entry.file_name()))?;
         }
     }
     std::fs::rename(
-        folder.join(rpd_capture::MANIFEST),
+        directory.join(rpd_capture::MANIFEST),
         work.join(rpd_capture::MANIFEST),
     )?;
-    let _ = std::fs::remove_dir(folder);
+    let _ = std::fs::remove_dir(directory);
     Ok(())
 }

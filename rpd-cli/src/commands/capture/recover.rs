@@ -8,9 +8,9 @@ use super::directory::{Unfinished, in_use, unfinished};
 use super::processes::{Captures, take_place};
 use crate::wording::count;
 
-/// Finishes the captures in `folder`; whether all of them are complete now. `None` when there is none.
-pub(crate) fn recover(folder: &Path) -> Result<Option<bool>> {
-    let found = unfinished(folder)?;
+/// Finishes the captures in `directory`; whether all of them are complete now. `None` when there is none.
+pub(crate) fn recover(directory: &Path) -> Result<Option<bool>> {
+    let found = unfinished(directory)?;
     if found.is_empty() {
         return Ok(None);
     }
@@ -30,9 +30,9 @@ fn finish(unfinished: Unfinished) -> Result<bool> {
     // Killed while the files of the complete capture were moved.
     let moving = directory
         .processes()
-        .find(|folder| !making.children && folder.join(rpd_capture::MANIFEST).is_file());
-    if let Some(folder) = moving {
-        take_place(&folder, &directory.work)?;
+        .find(|directory| !making.children && directory.join(rpd_capture::MANIFEST).is_file());
+    if let Some(directory) = moving {
+        take_place(&directory, &directory.work)?;
     } else if !is_complete {
         let spool = directory.spool();
         let processes = std::fs::read_dir(&spool).into_iter().flatten().flatten();

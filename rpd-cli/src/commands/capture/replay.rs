@@ -237,14 +237,14 @@ pub(super) fn failure(error: ReplayError) -> Failure {
 /// A replay by another process, because a runtime that has played a capture cannot give the same addresses again.
 struct OtherReplay {
     file: PathBuf,
-    _folder: TemporaryDirectory,
+    _directory: TemporaryDirectory,
 }
 
 impl OtherReplay {
     /// Makes a replay with these arguments in another process. Returns its exit status when it did not play to its end.
     fn make(arguments: &[OsString]) -> Result<Result<OtherReplay, u8>> {
-        let folder = TemporaryDirectory::new()?;
-        let file = folder.path().join("results");
+        let directory = TemporaryDirectory::new()?;
+        let file = directory.path().join("results");
         let program = std::env::current_exe().context("cannot find the path of rpd")?;
         let status = std::process::Command::new(program)
             .arg(NAME)
@@ -256,7 +256,7 @@ impl OtherReplay {
         Ok(if status.success() {
             Ok(OtherReplay {
                 file,
-                _folder: folder,
+                _directory: directory,
             })
         } else {
             Err(status

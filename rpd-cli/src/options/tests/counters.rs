@@ -230,13 +230,13 @@ fn collection_periods_and_regions_reach_the_collector() {
 
 #[test]
 fn extra_counters_are_read_from_a_file_or_a_variable() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let directory = tempfile::tempdir().expect("a temporary directory");
     let text =
         "MINE:\n  architectures:\n    gfx90a:\n      expression: 2*SQ_WAVES\n  description: mine\n";
-    std::fs::write(folder.path().join("mine.yaml"), text).expect("writable");
-    std::fs::write(folder.path().join("bad.yaml"), "MINE: [\n").expect("writable");
-    std::fs::write(folder.path().join("empty.yaml"), " \n").expect("writable");
-    let plan = |line: &str| match super::run_in(folder.path(), line, &[]) {
+    std::fs::write(directory.path().join("mine.yaml"), text).expect("writable");
+    std::fs::write(directory.path().join("bad.yaml"), "MINE: [\n").expect("writable");
+    std::fs::write(directory.path().join("empty.yaml"), " \n").expect("writable");
+    let plan = |line: &str| match super::run_in(directory.path(), line, &[]) {
         Got::Plan(plan) => plan,
         _ => panic!("{line}"),
     };

@@ -130,10 +130,10 @@ fn the_manual_lists_the_domains_of_statistics() {
     assert_eq!(named, domains.map(Domain::label).collect::<Vec<_>>());
 }
 
-/// The sources below a folder of the workspace whose path from there `take` accepts, one after the other.
-fn sources(folder: &str, take: impl Fn(&Path) -> bool) -> String {
+/// The sources below a directory of the workspace whose path from there `take` accepts, one after the other.
+fn sources(directory: &str, take: impl Fn(&Path) -> bool) -> String {
     let root = source_root();
-    files_below(&root.join(folder), &["rs"])
+    files_below(&root.join(directory), &["rs"])
         .iter()
         .filter(|path| take(path.strip_prefix(root).expect("below the root")))
         .map(|path| std::fs::read_to_string(path).expect("a source file"))
@@ -209,7 +209,7 @@ fn every_field_of_the_options_is_read() {
         let resolves = path.starts_with("rpd-cli/src/options");
         !defines && !resolves && !is_test(path)
     };
-    let folders = [
+    let directories = [
         "rpd-cli/src",
         "rpd-core/src",
         "rpd-spool/src",
@@ -218,9 +218,9 @@ fn every_field_of_the_options_is_read() {
         "rpd-summary/src",
         "rpd-symbols/src",
     ];
-    let readers: String = folders
+    let readers: String = directories
         .iter()
-        .map(|folder| sources(folder, is_reader))
+        .map(|directory| sources(directory, is_reader))
         .collect();
     let read: HashSet<&str> = readers
         .split('.')
@@ -231,8 +231,8 @@ fn every_field_of_the_options_is_read() {
         })
         .collect();
     for definition in DEFINITIONS {
-        let (folder, _) = definition.rsplit_once('/').expect("a path");
-        let text = sources(folder, |path| path.ends_with(definition));
+        let (directory, _) = definition.rsplit_once('/').expect("a path");
+        let text = sources(directory, |path| path.ends_with(definition));
         let fields = text.lines().filter_map(|line| {
             let (field, _) = line.strip_prefix("    pub ")?.split_once(": ")?;
             (!field.contains(' ')).then_some(field)

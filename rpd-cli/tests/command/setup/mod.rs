@@ -1,4 +1,4 @@
-//! rpd in its own folder. The libraries beside it are stand-ins that do nothing, so that only the front end is
+//! rpd in its own directory. The libraries beside it are stand-ins that do nothing, so that only the front end is
 //! tested.
 
 use std::path::{Path, PathBuf};
@@ -7,22 +7,22 @@ use std::process::{Child, Command, Output};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// A folder with rpd and its libraries, and a folder to work in.
+/// A directory with rpd and its libraries, and a directory to work in.
 pub(crate) struct Setup {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Setup {
     pub(crate) fn new() -> Setup {
-        let folder = tempfile::Builder::new()
+        let directory = tempfile::Builder::new()
             .prefix("launch")
             .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
-            .expect("a temporary folder");
-        let bin = folder.path().join("bin");
-        std::fs::create_dir_all(&bin).expect("a folder");
-        std::fs::create_dir_all(folder.path().join("work")).expect("a folder");
+            .expect("a temporary directory");
+        let bin = directory.path().join("bin");
+        std::fs::create_dir_all(&bin).expect("a directory");
+        std::fs::create_dir_all(directory.path().join("work")).expect("a directory");
         std::fs::hard_link(env!("CARGO_BIN_EXE_rpd"), bin.join("rpd")).expect("the same disk");
-        let empty = folder.path().join("empty.c");
+        let empty = directory.path().join("empty.c");
         std::fs::write(&empty, "").expect("writable");
         for name in ["librpd_collect.so", "librpd_register.so", "librpd_sim.so"] {
             let status = Command::new("cc")
@@ -32,22 +32,22 @@ impl Setup {
                 .expect("a C compiler");
             assert!(status.success());
         }
-        Setup { folder }
+        Setup { directory }
     }
 
     pub(crate) fn bin(&self) -> PathBuf {
-        self.folder.path().join("bin")
+        self.directory.path().join("bin")
     }
 
     pub(crate) fn work(&self) -> PathBuf {
-        self.folder.path().join("work")
+        self.directory.path().join("work")
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         self.prepared(Command::new(self.bin().join("rpd")), arguments)
     }
 
-    /// Prepares a command with the arguments in the folder to work in, without variables of the environment for
+    /// Prepares a command with the arguments in the directory to work in, without variables of the environment for
     /// profilers.
     fn prepared(&self, mut command: Command, arguments: &[&str]) -> Command {
         command.args(arguments).current_dir(self.work());
@@ -83,9 +83,9 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Names of the entries of a folder.
-pub(crate) fn entries(folder: &Path) -> Vec<String> {
-    std::fs::read_dir(folder)
+/// Names of the entries of a directory.
+pub(crate) fn entries(directory: &Path) -> Vec<String> {
+    std::fs::read_dir(directory)
         .map(|entries| {
             entries
                 .flatten()

@@ -257,9 +257,9 @@ fn declared(line: &str) -> Option<(&str, &str)> {
 
 /// Calls `act` with the path below `src`, and the text without tests, of each source but this one.
 fn for_each_source(mut act: impl FnMut(&str, &str)) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    for path in files_below(&folder, &["rs"]) {
-        let name = path.strip_prefix(&folder).expect("a path below src");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for path in files_below(&directory, &["rs"]) {
+        let name = path.strip_prefix(&directory).expect("a path below src");
         if !name.ends_with("fork/statics.rs") {
             let source = std::fs::read_to_string(&path).expect("a source");
             act(&name.to_string_lossy(), without_tests(&source));

@@ -175,8 +175,8 @@ impl Database {
             problem: RefCell::default(),
         };
         let path = self.path.canonicalize();
-        let folder = path.iter().find_map(|path| path.parent());
-        let storage = options.storage(folder.unwrap_or(Path::new(".")));
+        let directory = path.iter().find_map(|path| path.parent());
+        let storage = options.storage(directory.unwrap_or(Path::new(".")));
         self.connection.begin();
         let found = info::read(&source, recording, &storage).and_then(|(mut info, settings)| {
             let more = read(&source, &mut info, &storage)?;

@@ -159,8 +159,8 @@ impl RpdStacks {
 
     /// The frames of all calls.
     fn frames(&self) -> rusqlite::Result<Sorted<Frame>> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let storage = LoadOptions::default().storage(folder);
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        let storage = LoadOptions::default().storage(directory);
         let mut frames = Sorter::new(Some(&storage));
         let mut statement = self.connection.prepare(FRAMES)?;
         let mut rows = statement.query([])?;

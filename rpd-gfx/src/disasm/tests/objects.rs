@@ -7,9 +7,9 @@ use crate::device::{DEVICES, Device};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The files with code objects or bundles below a folder.
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else {
+/// The files with code objects or bundles below a directory.
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(directory) else {
         return;
     };
     for entry in entries {
@@ -27,8 +27,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 fn objects() -> Vec<(String, CodeObject)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut paths = Vec::new();
-    for folder in ["rpd-gfx/testdata", "rpd-sim/src", "tests/workloads"] {
-        files(&root.join(folder), &mut paths);
+    for directory in ["rpd-gfx/testdata", "rpd-sim/src", "tests/workloads"] {
+        files(&root.join(directory), &mut paths);
     }
     paths.sort();
     let mut objects = Vec::new();

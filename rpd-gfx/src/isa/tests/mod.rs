@@ -211,11 +211,11 @@ pub(super) fn with_modules(test: impl Fn(&Module)) {
 /// Every instruction set has code in the bundles whose kernels the end-to-end tests launch.
 #[test]
 fn workloads_have_code_for_every_instruction_set() {
-    let folder = concat!(
+    let directory = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../tests/workloads/kernels/prebuilt"
     );
-    let entries = std::fs::read_dir(folder).unwrap();
+    let entries = std::fs::read_dir(directory).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let bundles: Vec<_> = paths
         .filter(|path| {

@@ -13,10 +13,10 @@ const UNTESTED: usize = 179;
 #[test]
 fn the_number_of_hip_functions_without_a_test_does_not_grow() {
     let extensions = ["rs", "c", "cpp", "h", "hip", "py"];
-    let folders = ["rpd-sim/src/hip", "tests/workloads", "tests/tests"];
-    let sources = folders
+    let directories = ["rpd-sim/src/hip", "tests/workloads", "tests/tests"];
+    let sources = directories
         .iter()
-        .flat_map(|folder| files_below(&source_root().join(folder), &extensions));
+        .flat_map(|directory| files_below(&source_root().join(directory), &extensions));
     let mut implemented = BTreeSet::new();
     let mut named = HashSet::new();
     for path in sources {

@@ -224,11 +224,11 @@ fn graphs_return_edges_clones_and_descriptions() {
     run(other);
     assert_eq!(download(data, 1), [7 + 105]);
 
-    let folder = std::env::temp_dir().join(format!("rpd-sim-dot-{}", std::process::id()));
-    let path = std::ffi::CString::new(folder.to_str().expect("plain path")).expect("no NUL");
+    let directory = std::env::temp_dir().join(format!("rpd-sim-dot-{}", std::process::id()));
+    let path = std::ffi::CString::new(directory.to_str().expect("plain path")).expect("no NUL");
     ok!(hipGraphDebugDotPrint(graph, path.as_ptr(), 0));
-    let text = std::fs::read_to_string(&folder).expect("the graph was written");
-    std::fs::remove_file(&folder).expect("it can be removed");
+    let text = std::fs::read_to_string(&directory).expect("the graph was written");
+    std::fs::remove_file(&directory).expect("it can be removed");
     assert!(
         text.contains("n0 [shape=box, label=\"kernel\\naffine\"];"),
         "{text}"

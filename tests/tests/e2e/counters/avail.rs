@@ -195,7 +195,7 @@ fn avail_lists_only_the_requested_device() {
 
 #[test]
 fn avail_without_rocm_names_the_missing_packages() {
-    let empty = tempfile::tempdir().expect("a folder");
+    let empty = tempfile::tempdir().expect("a directory");
     let root = empty.path().to_str().expect("text");
     let outcome = Rpd::plain(["avail", "--backend", "rocm", "--rocm-root", root, "list"])
         .run()

@@ -11,17 +11,17 @@ use super::{counters_in, layout, with_input};
 const A: &str = "SQ_WAVES";
 const B: &str = "GRBM_COUNT";
 
-/// The folders of the run with counters, and what was counted in each.
-fn folders(outcome: &Outcome) -> Vec<(String, Vec<String>)> {
+/// The directories of the run with counters, and what was counted in each.
+fn directories(outcome: &Outcome) -> Vec<(String, Vec<String>)> {
     outcome
         .files_ending("x_counter_collection.csv")
         .iter()
         .map(|path| {
-            let folder = path.parent().expect("a file is in a folder");
-            let folder = folder
+            let directory = path.parent().expect("a file is in a directory");
+            let directory = directory
                 .strip_prefix(outcome.out())
-                .expect("below the output folder");
-            let name = folder.to_str().expect("text").to_owned();
+                .expect("below the output directory");
+            let name = directory.to_str().expect("text").to_owned();
             (name, counters_in(path))
         })
         .collect()
@@ -30,12 +30,12 @@ fn folders(outcome: &Outcome) -> Vec<(String, Vec<String>)> {
 fn expect<const N: usize>(case: &str, outcome: &Outcome, expected: [(&str, &[&str]); N]) {
     let expected: Vec<_> = expected
         .iter()
-        .map(|(folder, counters)| {
+        .map(|(directory, counters)| {
             let counters = counters.iter().map(|name| (*name).to_owned()).collect();
-            ((*folder).to_owned(), counters)
+            ((*directory).to_owned(), counters)
         })
         .collect::<Vec<(String, Vec<String>)>>();
-    assert_eq!(folders(outcome), expected, "{case}: {}", outcome.stderr);
+    assert_eq!(directories(outcome), expected, "{case}: {}", outcome.stderr);
     assert_eq!(
         outcome.stdout,
         "ok\n".repeat(expected.len()),
@@ -106,7 +106,7 @@ fn pass_directories_lie_below_a_directory_with_a_placeholder() {
         "x",
     ]);
     fs::write(
-        rpd.folder().join("x.txt"),
+        rpd.directory().join("x.txt"),
         "pmc: SQ_WAVES\npmc: GRBM_COUNT\n",
     )
     .expect("a file");
@@ -163,7 +163,7 @@ fn a_pmc_group_runs_before_a_job_with_other_counters() {
 /// Checks command-line-207 and command-line-D6.
 #[test]
 fn pmc_groups_and_text_lines_are_numbered_through() {
-    // The original's third and fourth folder are pmc_3 and pmc_4, against its manual.
+    // The original's third and fourth directory are pmc_3 and pmc_4, against its manual.
     let outcome = file(
         "x.txt",
         "pmc: FETCH_SIZE SQ_WAVES\npmc: GRBM_COUNT\n",
@@ -246,7 +246,7 @@ fn a_job_without_counters_runs_before_one_with_counters() {
         "{files:?}"
     );
     assert_eq!(
-        folders(&outcome),
+        directories(&outcome),
         [("pass_2".to_owned(), vec![A.to_owned()])]
     );
 }
@@ -258,7 +258,7 @@ fn a_failing_pass_ends_the_run_with_status_1() {
         .target(["/bin/sh", "-c", "echo run >>runs; exit 3"])
         .expect_code(1);
     assert!(outcome.stderr.contains("status 3"), "{}", outcome.stderr);
-    let runs = fs::read_to_string(outcome.folder.path().join("runs")).expect("a run");
+    let runs = fs::read_to_string(outcome.directory.path().join("runs")).expect("a run");
     assert_eq!(runs, "run\n");
 }
 
@@ -286,8 +286,8 @@ fn four_jobs_keep_their_own_filters() {
         .map(|path| {
             let table = Table::read(path);
             let kernels = table.column("Kernel_Name").into_iter().map(str::to_owned);
-            let pass = path.parent().and_then(|folder| folder.file_name());
-            let pass = pass.and_then(|name| name.to_str()).expect("a folder");
+            let pass = path.parent().and_then(|directory| directory.file_name());
+            let pass = pass.and_then(|name| name.to_str()).expect("a directory");
             (pass.to_owned(), kernels.collect())
         })
         .collect();

@@ -18,7 +18,7 @@ fn converted_databases_have_the_recorded_counters() {
     let outcome = Rpd::new(options.iter().chain(&formats))
         .workload("vector-ops", ["1", "2"])
         .success();
-    let target = outcome.folder.path().join("again");
+    let target = outcome.directory.path().join("again");
     let database = outcome.file("_results.db");
     let converted = Rpd::plain([
         "convert".as_ref(),

@@ -40,7 +40,7 @@ fn described(table: &Table) -> String {
     text
 }
 
-/// Everything below the output folder in the form of the constants above.
+/// Everything below the output directory in the form of the constants above.
 fn reproduced(outcome: &Outcome) -> String {
     let mut files: Vec<(String, String)> = outcome
         .files()
@@ -191,6 +191,6 @@ fn input_files_are_not_changed_by_a_run() {
     let outcome = with_input("job.yaml", JOBS, ["--truncate-kernels"])
         .workload("vector-ops", ["1", "1"])
         .success();
-    let left = fs::read_to_string(outcome.folder.path().join("job.yaml"));
+    let left = fs::read_to_string(outcome.directory.path().join("job.yaml"));
     assert_eq!(left.expect("the input file"), JOBS);
 }

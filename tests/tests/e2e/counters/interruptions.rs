@@ -9,7 +9,7 @@ use super::{counters_in, layout, rows};
 
 /// Waits until `spin` has made `launches`, and a little longer; its process id.
 fn spinning(running: &Running, launches: u64) -> i32 {
-    let file = running.folder().join("progress");
+    let file = running.directory().join("progress");
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let bytes = fs::read(&file).unwrap_or_default();

@@ -140,18 +140,18 @@ fn json(outcome: &Outcome) -> serde_json::Value {
     json_of(&outcome.file("_results.json"))
 }
 
-/// An `rpd` with `-i <name>`, the file lying in its folder.
+/// An `rpd` with `-i <name>`, the file lying in its directory.
 fn with_input<'a>(
     name: &'a str,
     contents: &str,
     options: impl IntoIterator<Item = &'a str>,
 ) -> Rpd {
     let rpd = Rpd::new(["-i", name].into_iter().chain(options));
-    fs::write(rpd.folder().join(name), contents).expect("an input file");
+    fs::write(rpd.directory().join(name), contents).expect("an input file");
     rpd
 }
 
-/// A path below the output folder with the process's number and the host's name replaced by `PID` and `HOST`.
+/// A path below the output directory with the process's number and the host's name replaced by `PID` and `HOST`.
 fn anonymous(file: &str) -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a host name");
     let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Several passes: plan, folders, the table over all of them, failing passes, sets that `rpd` splits itself.
+//! Several passes: plan, directories, the table over all of them, failing passes, sets that `rpd` splits itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,7 +28,7 @@ fn every_pass_reads_standard_input_from_the_same_place() {
     assert_eq!(outcome.stdout, "two\nthree\n".repeat(2));
 }
 
-/// A prefix that leaves the pass folder is the same path in all passes.
+/// A prefix that leaves the pass directory is the same path in all passes.
 #[test]
 fn passes_with_a_shared_prefix_do_not_overwrite_files() {
     let outcome = Rpd::new([
@@ -61,13 +61,13 @@ fn passes_with_a_shared_prefix_do_not_overwrite_files() {
 /// `rpd ... 2>&1 | head`: the words are lost, the passes are not.
 #[test]
 fn passes_run_when_nobody_reads_their_messages() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let status = std::process::Command::new(rpd_tests::install::rpd())
         .args(["--backend", "sim", "--pmc", "SQ_WAVES", "--pmc"])
         .args(["FETCH_SIZE", "-f", "csv", "-o", "x", "-d"])
-        .arg(folder.path())
+        .arg(directory.path())
         .arg("--")
         .arg(rpd_tests::workloads::path("vector-ops"))
         .args(["1", "1"])
@@ -76,26 +76,26 @@ fn passes_run_when_nobody_reads_their_messages() {
         .status()
         .expect("rpd starts");
     assert!(status.success(), "{status}");
-    let table = Table::read(&folder.path().join("x_passes.csv"));
+    let table = Table::read(&directory.path().join("x_passes.csv"));
     assert_eq!(table.count("Counter_Name", "SQ_WAVES"), 4);
     assert_eq!(table.count("Counter_Name", "FETCH_SIZE"), 4);
 }
 
-/// The pass folders of a run, each with the counters in it.
+/// The pass directories of a run, each with the counters in it.
 fn passes(outcome: &Outcome) -> BTreeMap<String, Vec<String>> {
     let files = outcome.files_ending("_counter_collection.csv");
-    let folder = |path: &std::path::Path| {
-        let folder = path.parent().expect("a file is in a folder");
-        folder
+    let directory = |path: &std::path::Path| {
+        let directory = path.parent().expect("a file is in a directory");
+        directory
             .strip_prefix(outcome.out())
-            .expect("below the output folder")
+            .expect("below the output directory")
             .to_str()
             .expect("text")
             .to_owned()
     };
     files
         .iter()
-        .map(|path| (folder(path), counters_in(path)))
+        .map(|path| (directory(path), counters_in(path)))
         .collect()
 }
 
@@ -200,7 +200,7 @@ fn a_failing_pass_is_the_last_unless_told_to_continue() {
             .expect_code(1)
     };
     let runs = |outcome: &Outcome| {
-        let runs = fs::read_to_string(outcome.folder.path().join("runs"));
+        let runs = fs::read_to_string(outcome.directory.path().join("runs"));
         runs.expect("the target ran").lines().count()
     };
     let outcome = failing(&[]);
@@ -317,7 +317,7 @@ fn a_ratio_over_two_passes_is_marked() {
         "x",
     ];
     let rpd = Rpd::new(options);
-    fs::write(rpd.folder().join("mine.yaml"), definitions).expect("a file");
+    fs::write(rpd.directory().join("mine.yaml"), definitions).expect("a file");
     let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
     let rows = over_all(&outcome);
     for kernel in VECTOR_OPS {

@@ -23,7 +23,7 @@ fn spin(options: &[&str], after: Duration) -> Outcome {
         "msec",
     ];
     let running = Rpd::new(always.iter().chain(options)).start_workload("spin", ["progress"]);
-    let progress = running.folder().join("progress");
+    let progress = running.directory().join("progress");
     let deadline = Instant::now() + Duration::from_secs(60);
     while fs::read(&progress).map_or(true, |bytes| bytes.iter().take(8).all(|byte| *byte == 0)) {
         assert!(Instant::now() < deadline, "spin does not get going");

@@ -27,8 +27,8 @@ fn nothing_happened(rpd: Rpd, what: &[&str], may_be_there: &[&str]) -> Outcome {
         outcome.stderr
     );
     assert_eq!(outcome.stdout, "", "{what:?}");
-    let left: Vec<String> = fs::read_dir(outcome.folder.path())
-        .expect("the folder")
+    let left: Vec<String> = fs::read_dir(outcome.directory.path())
+        .expect("the directory")
         .map(|entry| entry.expect("an entry").file_name())
         .filter_map(|name| name.into_string().ok())
         .filter(|name| !may_be_there.contains(&name.as_str()))
@@ -294,7 +294,7 @@ fn two_jobs_and_a_format_on_the_command_line_run_two_passes() {
 fn faulty_counter_definitions_are_refused_with_the_place() {
     let refused = |definitions: &str, words: &[&str]| {
         let rpd = Rpd::new(["--pmc", "MINE", "-E", "mine.yaml"]);
-        fs::write(rpd.folder().join("mine.yaml"), definitions).expect("a file");
+        fs::write(rpd.directory().join("mine.yaml"), definitions).expect("a file");
         let outcome = nothing_happened(rpd, &["-E"], &["mine.yaml"]);
         has_words(&outcome, words);
     };
@@ -338,7 +338,7 @@ fn user_defined_counters_are_counted() {
         - architectures: [gfx90a]
           expression: 2*reduce(SQ_WAVES,sum)
 ";
-    fs::write(rpd.folder().join("mine.yaml"), definitions).expect("a file");
+    fs::write(rpd.directory().join("mine.yaml"), definitions).expect("a file");
     let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
     let rows = super::rows(&outcome);
     assert_eq!(super::values(&rows, "WAVES_TWICE"), [2048.0; 4]);

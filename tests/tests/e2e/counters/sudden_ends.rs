@@ -47,7 +47,7 @@ fn late(outcome: &Outcome) -> usize {
 #[test]
 fn counters_of_a_killed_program_are_kept() {
     let running = pmc(["SQ_WAVES"]).start_workload("spin", ["progress"]);
-    let file = running.folder().join("progress");
+    let file = running.directory().join("progress");
     let progress = |at: usize| {
         let bytes = fs::read(&file).unwrap_or_default();
         let eight = bytes

@@ -1,4 +1,4 @@
-//! `rpd recover` in folders that others may have changed.
+//! `rpd recover` in directories that others may have changed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
@@ -14,11 +14,11 @@ use super::{contents, killed_run, only, recover, restore};
 fn recover_loads_no_library_that_a_recording_names() {
     let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
     let out = outcome.out();
-    let folder = outcome.folder.path();
+    let directory = outcome.directory.path();
     let (source, library, loaded) = (
-        folder.join("library.c"),
-        folder.join("library.so"),
-        folder.join("loaded"),
+        directory.join("library.c"),
+        directory.join("library.so"),
+        directory.join("loaded"),
     );
     let text = format!(
         "#include <stdio.h>\n__attribute__((constructor)) static void run(void) {{ fopen(\"{}\", \"w\"); }}\n",
@@ -48,9 +48,9 @@ fn recover_loads_no_library_that_a_recording_names() {
 #[test]
 fn recover_neither_hangs_nor_leaves_a_hostile_directory() {
     let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
-    let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
+    let (out, saved) = (outcome.out(), outcome.directory.path().join("saved"));
     fs::rename(&out, &saved).expect("renamed");
-    let victim = outcome.folder.path().join("victim");
+    let victim = outcome.directory.path().join("victim");
     let fifo = |path: &Path| {
         let status = Command::new("mkfifo").arg(path).status();
         assert!(status.expect("mkfifo").success());
@@ -139,49 +139,49 @@ fn recover_neither_hangs_nor_leaves_a_hostile_directory() {
     }
 }
 
-/// Whether this is root: only root can create folders of other users.
+/// Whether this is root: only root can create directories of other users.
 fn is_root(check: &str) -> bool {
     // SAFETY: takes and changes nothing.
     let root = unsafe { libc::geteuid() } == 0;
     if !root {
-        skipped(check, "only root can make folders of other users");
+        skipped(check, "only root can make directories of other users");
     }
     root
 }
 
 #[test]
 fn recover_refuses_directories_of_other_users() {
-    if !is_root("folders of other users") {
+    if !is_root("directories of other users") {
         return;
     }
     let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
     let out = outcome.out();
     let run = only(&out.join(".rpd"), "run-");
     let process = only(&run, "proc-");
-    for folder in [&process, &run, &out.join(".rpd")] {
-        chown(folder, Some(54_321), None).expect("root may");
+    for directory in [&process, &run, &out.join(".rpd")] {
+        chown(directory, Some(54_321), None).expect("root may");
         let refused = recover(&out).expect_code(1);
         assert!(
             refused.stderr.contains(&format!(
                 "{} belongs to user 54321, not to you (user 0)",
-                folder.strip_prefix(&out).expect("below").display()
+                directory.strip_prefix(&out).expect("below").display()
             )),
             "{}",
             refused.stderr
         );
         assert!(contents(&out).is_empty());
-        chown(folder, Some(0), None).expect("root may");
+        chown(directory, Some(0), None).expect("root may");
     }
     let _ = recover(&out).success();
     assert!(out.join("x_kernel_trace.csv").is_file());
 
-    // A run does not begin in such a folder.
+    // A run does not begin in such a directory.
     for link in [false, true] {
         let rpd = Rpd::new(["-s", "-f", "csv", "-o", "x"]);
-        let out = rpd.folder().join("out");
+        let out = rpd.directory().join("out");
         fs::create_dir(&out).expect("made");
         if link {
-            let theirs = rpd.folder().join("theirs");
+            let theirs = rpd.directory().join("theirs");
             fs::create_dir(&theirs).expect("made");
             symlink(&theirs, out.join(".rpd")).expect("a link");
         } else {

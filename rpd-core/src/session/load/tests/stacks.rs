@@ -107,7 +107,7 @@ fn call_with(writer: &mut StreamWriter, start: u64, stack: Option<(u32, u32)>) {
 
 #[test]
 fn loading_gives_calls_and_allocations_their_stacks() {
-    let run = tempfile::tempdir().expect("a folder");
+    let run = tempfile::tempdir().expect("a directory");
     let directory = with_stacks(run.path());
     let mut one = thread(&directory, 1);
     // What the other thread's calls refer to is in this stream, and read first or last.
@@ -164,7 +164,7 @@ fn loading_gives_calls_and_allocations_their_stacks() {
 
 #[test]
 fn loading_reports_stacks_that_are_not_in_the_recording() {
-    let run = tempfile::tempdir().expect("a folder");
+    let run = tempfile::tempdir().expect("a directory");
     let directory = with_stacks(run.path());
     let mut one = thread(&directory, 1);
     tree(&mut one, &[(1, 0, 1, 0), (5, 4, 1, 2)]);
@@ -187,7 +187,7 @@ fn loading_reports_stacks_that_are_not_in_the_recording() {
 
 #[test]
 fn loading_keeps_stacks_with_their_calls_in_long_tables() {
-    let run = tempfile::tempdir().expect("a folder");
+    let run = tempfile::tempdir().expect("a directory");
     let directory = with_stacks(run.path());
     let mut one = thread(&directory, 1);
     let mut other = thread(&directory, 2);

@@ -24,30 +24,30 @@ const OTHERS_WRITE: u32 = 0o022;
 
 /// An open directory, which stays the same when its name is given to another.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct Directory {
     fd: OwnedFd,
     /// The path, for messages.
     path: PathBuf,
 }
 
-impl Folder {
+impl Directory {
     /// Opens a directory named by the user.
-    pub(crate) fn open(path: &Path) -> io::Result<Folder> {
+    pub(crate) fn open(path: &Path) -> io::Result<Directory> {
         let fd = open(path, OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
-        Ok(Folder {
+        Ok(Directory {
             fd,
             path: path.to_owned(),
         })
     }
 
-    /// The path by which the folder was opened.
+    /// The path by which the directory was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Opens the directory again, with a descriptor of its own.
-    pub(crate) fn reopen(&self) -> io::Result<Folder> {
-        Ok(Folder {
+    pub(crate) fn reopen(&self) -> io::Result<Directory> {
+        Ok(Directory {
             fd: self.descriptor()?,
             path: self.path.clone(),
         })
@@ -71,7 +71,7 @@ impl Folder {
         }
     }
 
-    /// A path to an entry that stays valid when the folder is moved. For this process only.
+    /// A path to an entry that stays valid when the directory is moved. For this process only.
     pub(crate) fn inside(&self, name: impl AsRef<Path>) -> PathBuf {
         Path::new(&format!("/proc/self/fd/{}", self.fd.as_raw_fd())).join(name)
     }
@@ -79,46 +79,46 @@ impl Folder {
     /// Opens a subdirectory that must belong to this user alone.
     ///
     /// # Errors
-    /// The folder does not exist, is a symbolic link, belongs to another user, or is writable for others.
-    pub(crate) fn folder(&self, name: &str) -> Result<Folder> {
-        let folder = self.own(name)?;
-        let mode = folder.mode()?;
+    /// The directory does not exist, is a symbolic link, belongs to another user, or is writable for others.
+    pub(crate) fn directory(&self, name: &str) -> Result<Directory> {
+        let directory = self.own(name)?;
+        let mode = directory.mode()?;
         if mode & OTHERS_WRITE != 0 {
             return Err(Failure::failed(format!(
                 "{}: others may write to it (mode {:o}), so what it holds cannot be trusted; if you know its content, take \
                  the permission away: chmod go-w",
-                folder.path.display(),
+                directory.path.display(),
                 mode & 0o7777
             ))
             .into());
         }
-        Ok(folder)
+        Ok(directory)
     }
 
     /// Opens the subdirectory `name` for this user alone, and creates it if it does not exist. Permissions of others are
     /// removed.
-    pub(crate) fn make_or_open(&self, name: &str) -> Result<Folder> {
+    pub(crate) fn make_or_open(&self, name: &str) -> Result<Directory> {
         match mkdirat(&self.fd, name, PRIVATE) {
             Ok(()) | Err(Errno::EEXIST) => {}
             Err(error) => return Err(self.failed("cannot make", name, error.into())),
         }
-        let folder = self.own(name)?;
-        if folder.mode()? & OTHERS_WRITE != 0 {
+        let directory = self.own(name)?;
+        if directory.mode()? & OTHERS_WRITE != 0 {
             // File systems without modes return an error or ignore the change.
-            let _ = fchmod(&folder.fd, PRIVATE);
+            let _ = fchmod(&directory.fd, PRIVATE);
         }
-        Ok(folder)
+        Ok(directory)
     }
 
     /// Creates a new subdirectory for this user alone.
-    pub(crate) fn make(&self, name: &str) -> io::Result<Folder> {
+    pub(crate) fn make(&self, name: &str) -> io::Result<Directory> {
         mkdirat(&self.fd, name, PRIVATE)?;
         self.descend(name)
     }
 
-    fn descend(&self, name: &str) -> io::Result<Folder> {
+    fn descend(&self, name: &str) -> io::Result<Directory> {
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        Ok(Folder {
+        Ok(Directory {
             fd: openat(&self.fd, name, flags, Mode::empty())?,
             path: self.path.join(name),
         })
@@ -127,9 +127,9 @@ impl Folder {
     /// Opens a subdirectory that must belong to this user.
     ///
     /// # Errors
-    /// The folder does not exist, is a symbolic link or belongs to another user.
-    pub(crate) fn own(&self, name: &str) -> Result<Folder> {
-        let folder = self.descend(name).map_err(|error| {
+    /// The directory does not exist, is a symbolic link or belongs to another user.
+    pub(crate) fn own(&self, name: &str) -> Result<Directory> {
+        let directory = self.descend(name).map_err(|error| {
             let path = self.path.join(name);
             let path = path.display();
             let link = std::fs::symlink_metadata(self.inside(name))
@@ -150,14 +150,14 @@ impl Folder {
             };
             anyhow::Error::from(Failure::failed(text))
         })?;
-        folder.check_owner()?;
-        Ok(folder)
+        directory.check_owner()?;
+        Ok(directory)
     }
 
     /// Whether the entry of this name is that directory.
-    pub(crate) fn is_at(&self, name: &str, folder: &Folder) -> bool {
+    pub(crate) fn is_at(&self, name: &str, directory: &Directory) -> bool {
         let here = fstatat(&self.fd, name, AtFlags::AT_SYMLINK_NOFOLLOW);
-        let (Ok(here), Ok(there)) = (here, fstat(&folder.fd)) else {
+        let (Ok(here), Ok(there)) = (here, fstat(&directory.fd)) else {
             return false;
         };
         (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
@@ -282,9 +282,9 @@ mod tests {
     }
 
     #[test]
-    fn folder_open_refuses_links_and_files() {
-        let place = tempfile::tempdir().expect("a folder");
-        let outer = Folder::open(place.path()).expect("opened");
+    fn directory_open_refuses_links_and_files() {
+        let place = tempfile::tempdir().expect("a directory");
+        let outer = Directory::open(place.path()).expect("opened");
         std::fs::create_dir(place.path().join("real")).expect("made");
         symlink("real", place.path().join("link")).expect("a link");
         symlink("none", place.path().join("dangling")).expect("a link");
@@ -295,36 +295,39 @@ mod tests {
             ("file", "is not a directory"),
         ] {
             assert!(message(outer.make_or_open(name)).contains(part), "{name}");
-            assert!(message(outer.folder(name)).contains(part), "{name}");
+            assert!(message(outer.directory(name)).contains(part), "{name}");
         }
-        assert!(message(outer.folder("none")).ends_with("none: No such directory"));
-        outer.folder("real").expect("a directory");
+        assert!(message(outer.directory("none")).ends_with("none: No such directory"));
+        outer.directory("real").expect("a directory");
     }
 
     #[test]
-    fn folder_check_refuses_folders_that_others_can_change() {
-        let place = tempfile::tempdir().expect("a folder");
-        let outer = Folder::open(place.path()).expect("opened");
+    fn directory_check_refuses_directories_that_others_can_change() {
+        let place = tempfile::tempdir().expect("a directory");
+        let outer = Directory::open(place.path()).expect("opened");
         let path = place.path().join("open");
         std::fs::create_dir(&path).expect("made");
         std::fs::set_permissions(&path, Permissions::from_mode(0o777)).expect("changed");
-        assert!(message(outer.folder("open")).contains("others may write to it (mode 777)"));
+        assert!(message(outer.directory("open")).contains("others may write to it (mode 777)"));
         // For a new run the permission is removed.
         outer.make_or_open("open").expect("usable");
-        outer.folder("open").expect("private by now");
+        outer.directory("open").expect("private by now");
     }
 
     #[test]
-    fn folder_check_refuses_folders_of_other_users() {
+    fn directory_check_refuses_directories_of_other_users() {
         if !geteuid().is_root() {
-            return rpd_tests::skips::skipped("folders of another user", "only root can make them");
+            return rpd_tests::skips::skipped(
+                "directories of another user",
+                "only root can make them",
+            );
         }
-        let place = tempfile::tempdir().expect("a folder");
-        let outer = Folder::open(place.path()).expect("opened");
+        let place = tempfile::tempdir().expect("a directory");
+        let outer = Directory::open(place.path()).expect("opened");
         let path = place.path().join("theirs");
         std::fs::create_dir(&path).expect("made");
         chown(&path, Some(54_321), None).expect("root may");
-        for refused in [outer.folder("theirs"), outer.make_or_open("theirs")] {
+        for refused in [outer.directory("theirs"), outer.make_or_open("theirs")] {
             let text = message(refused);
             assert!(
                 text.contains("theirs belongs to user 54321, not to you (user 0)"),
@@ -334,10 +337,10 @@ mod tests {
     }
 
     #[test]
-    fn folder_stays_the_opened_one_when_its_name_is_replaced() {
-        let place = tempfile::tempdir().expect("a folder");
-        let outer = Folder::open(place.path()).expect("opened");
-        let folder = outer.make("mine").expect("made");
+    fn directory_stays_the_opened_one_when_its_name_is_replaced() {
+        let place = tempfile::tempdir().expect("a directory");
+        let outer = Directory::open(place.path()).expect("opened");
+        let directory = outer.make("mine").expect("made");
         let path = |name: &str| place.path().join(name);
         std::fs::rename(path("mine"), path("moved")).expect("moved");
         std::fs::create_dir(path("mine")).expect("made");
@@ -345,14 +348,14 @@ mod tests {
         std::fs::write(&victim, "precious").expect("written");
         symlink(&victim, path("mine/state")).expect("a link");
         symlink(&victim, path("moved/state")).expect("a link");
-        folder.write("state", b"fresh").expect("written");
+        directory.write("state", b"fresh").expect("written");
         assert_eq!(std::fs::read_to_string(&victim).expect("there"), "precious");
-        assert_eq!(folder.read("state", 10).expect("read"), b"fresh");
+        assert_eq!(directory.read("state", 10).expect("read"), b"fresh");
         assert_eq!(
             std::fs::read_to_string(path("moved/state")).expect("there"),
             "fresh"
         );
         assert!(path("mine/state").is_symlink());
-        assert_eq!(folder.names().expect("listed"), ["state"]);
+        assert_eq!(directory.names().expect("listed"), ["state"]);
     }
 }

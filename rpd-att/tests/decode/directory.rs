@@ -1,8 +1,8 @@
-//! Lines of a real code object, and the folder for the viewer made of them.
+//! Lines of a real code object, and the directory for the viewer made of them.
 
 use std::path::Path;
 
-use rpd_att::{CodeObjects, Folder, Listing, Pc, Record, decode};
+use rpd_att::{CodeObjects, Directory, Listing, Pc, Record, decode};
 use rpd_gfx::disasm::Category;
 use serde_json::Value;
 
@@ -87,11 +87,11 @@ fn decoded_files_have_the_lines_and_sums_of_the_trace() {
     let (stream, executed) = stream(&code, entry, 3);
     assert!(executed > 3, "{executed}");
     let directory = tempfile::tempdir().expect("a directory");
-    let mut folder = Folder::new(directory.path().to_owned());
+    let mut directory = Directory::new(directory.path().to_owned());
     let mut listing = Listing::default();
     let (mut durations, mut stalls) = (0u64, 0u64);
     let mut sink = |record: Record<'_>| match record {
-        Record::Gfx(major) => folder.gfx(major),
+        Record::Gfx(major) => directory.gfx(major),
         Record::Wave(wave) => {
             for instruction in wave.instructions {
                 assert!(instruction.pc.is_known());
@@ -99,9 +99,9 @@ fn decoded_files_have_the_lines_and_sums_of_the_trace() {
                 stalls += u64::from(instruction.stall);
             }
             listing.add(&wave, &code);
-            folder.wave(0, &wave, &listing).expect("written");
+            directory.wave(0, &wave, &listing).expect("written");
         }
-        Record::Occupancy(records) => folder.occupancy(0, records),
+        Record::Occupancy(records) => directory.occupancy(0, records),
         _ => {}
     };
     let diagnosis = decode(&stream[..], &mut &code, &mut sink).expect("a trace");
@@ -138,7 +138,7 @@ fn decoded_files_have_the_lines_and_sums_of_the_trace() {
         }
     };
     let counters = ["SQ_WAVES".to_owned()];
-    folder
+    directory
         .finish(&listing, &code, &counters, &source, &|name| {
             format!("{name}()")
         })
@@ -214,16 +214,16 @@ fn a_trace_without_waves_of_the_target_has_files_and_a_warning() {
         .wave_start(40, 5, 0, 0)
         .wave_end(80, 5, 0, 0);
     let directory = tempfile::tempdir().expect("a directory");
-    let mut folder = Folder::new(directory.path().to_owned());
+    let mut directory = Directory::new(directory.path().to_owned());
     let mut sink = |record: Record<'_>| {
         if let Record::Occupancy(records) = record {
-            folder.occupancy(0, records);
+            directory.occupancy(0, records);
         }
         assert!(!matches!(record, Record::Wave(_)));
     };
     decode(&stream.bytes[..], &mut &code, &mut sink).expect("a trace");
     let listing = Listing::default();
-    folder
+    directory
         .finish(&listing, &code, &[], &|_| String::new(), &str::to_owned)
         .expect("written");
     let directory = directory.path();
@@ -241,7 +241,7 @@ fn a_trace_without_waves_of_the_target_has_files_and_a_warning() {
 }
 
 #[test]
-fn existing_sources_are_copied_into_the_folder() {
+fn existing_sources_are_copied_into_the_directory() {
     let (code, entry) = code();
     let (stream, _) = stream(&code, entry, 1);
     let directory = tempfile::tempdir().expect("a directory");
@@ -249,7 +249,7 @@ fn existing_sources_are_copied_into_the_folder() {
     std::fs::write(&real, "code").expect("written");
     let target = directory.path().join("ui");
     std::fs::create_dir(&target).expect("made");
-    let mut folder = Folder::new(target.clone());
+    let mut directory = Directory::new(target.clone());
     let mut listing = Listing::default();
     let mut sink = |record: Record<'_>| {
         if let Record::Wave(wave) = record {
@@ -257,9 +257,9 @@ fn existing_sources_are_copied_into_the_folder() {
         }
     };
     decode(&stream[..], &mut &code, &mut sink).expect("a trace");
-    folder.gfx(9);
+    directory.gfx(9);
     let source = |_| format!("{}:3", real.display());
-    folder
+    directory
         .finish(&listing, &code, &[], &source, &str::to_owned)
         .expect("written");
     assert_eq!(
