@@ -130,10 +130,9 @@ fn merge(given: &Given, mut job: Given) -> Result<Draft, Failure> {
         [] => CounterGroup::default(),
     };
     job.pmc.take();
-    let conflicts = given.conflicts(&job);
-    if let Some(Conflict { place, message }) =
-        conflicts.min_by_key(|conflict| (conflict.place.line, conflict.place.column))
-    {
+    let mut conflicts = given.conflicts(&job);
+    conflicts.sort_by_key(|conflict| (conflict.place.line, conflict.place.column));
+    if let Some(Conflict { place, message }) = conflicts.first() {
         return Err(Failure::failed(format!("{place}: {message}")));
     }
     let mut merged = given.clone();

@@ -2,6 +2,7 @@
 
 mod choices;
 pub(crate) mod counters;
+mod counting;
 pub(crate) mod extra_counters;
 mod filters;
 pub(crate) mod given;

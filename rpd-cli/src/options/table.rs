@@ -73,8 +73,10 @@ macro_rules! options {
             }
 
             /// Options that this command line and a job give different values.
-            pub(super) fn conflicts(&self, job: &Given) -> impl Iterator<Item = Conflict> {
-                [$($(self.$key.conflict(&job.$key),)*)*].into_iter().flatten()
+            pub(super) fn conflicts(&self, job: &Given) -> Vec<Conflict> {
+                let mut conflicts = Vec::new();
+                $($(conflicts.extend(self.$key.conflict(&job.$key));)*)*
+                conflicts
             }
 
             /// Takes what a job gives and this command line does not.
