@@ -28,7 +28,8 @@ pub(crate) struct TableOptions {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Tables")]
 pub(crate) struct RowOptions {
-    /// Rows of each table to show; 0 shows all [default: all, but 30 of stacks and diff on a terminal]
+    /// Rows of each table to show; 0 shows all [default: all, but 30 of stacks and diff on a terminal, and
+    /// 10 of att decode]
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Show tables whole on a terminal, which they fit otherwise: names are shortened in the middle, details left out

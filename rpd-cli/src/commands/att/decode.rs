@@ -12,7 +12,7 @@ use rpd_formats::destination::Destination;
 use rpd_formats::table::{Cell, Column, ColumnKind, Printer, TableFormat, View};
 
 use super::super::parse;
-use super::super::tables::{TableOptions, explained};
+use super::super::tables::{TableOptions, explained, note};
 use crate::exit_status;
 use crate::failure::Failure;
 use crate::thread_trace::decode::{Decoded, Decoding, RequestedFiles, decode_dispatch};
@@ -174,7 +174,8 @@ fn report(key: &TraceKey, decoded: &Decoded, view: &View) -> Result<String> {
             Cell::Text(line.text.clone()),
         ])?;
     }
-    table.finish()?;
+    let left_out = table.finish()?;
+    note("att decode", view.format, &left_out);
     out.push(b'\n');
     Ok(String::from_utf8(out)?)
 }
