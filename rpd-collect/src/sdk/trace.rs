@@ -41,7 +41,7 @@ unsafe extern "C" fn on_record<T: Tracer>(
             Some(data) => unsafe { &mut data.value },
             None => &mut unused,
         };
-        tracer.take(&record, slot);
+        tracer.record(&record, slot);
     });
 }
 

@@ -66,7 +66,7 @@ fn number_of<T: PartialEq>(list: &[T], value: &T) -> usize {
 }
 
 /// Appends a number in seven-bit groups, the lowest first.
-pub(super) fn encode(bytes: &mut Vec<u8>, mut value: u64) {
+pub(super) fn encode_number(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -77,11 +77,11 @@ pub(super) fn encode(bytes: &mut Vec<u8>, mut value: u64) {
 /// Appends a difference, small for small magnitudes of either sign.
 fn encode_signed(bytes: &mut Vec<u8>, value: u64) {
     let value = value.cast_signed();
-    encode(bytes, ((value << 1) ^ (value >> 63)).cast_unsigned());
+    encode_number(bytes, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
 /// Removes a number from the front; `None` if it is cut off.
-pub(super) fn decode(bytes: &mut &[u8]) -> Option<u64> {
+pub(super) fn decode_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;
@@ -95,7 +95,7 @@ pub(super) fn decode(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 fn decode_signed(bytes: &mut &[u8]) -> Option<u64> {
-    let value = decode(bytes)?;
+    let value = decode_number(bytes)?;
     Some((value >> 1) ^ (value & 1).wrapping_neg())
 }
 
@@ -126,10 +126,10 @@ pub(super) fn encode(bytes: &mut Vec<u8>, state: &mut EncodingState, step: &crat
     }
     bytes.push(head);
     if head & NEW_GROUP != 0 {
-        encode(bytes, step.group);
+        encode_number(bytes, step.group);
     }
     if head & NEW_WAVE != 0 {
-        encode(bytes, wave);
+        encode_number(bytes, wave);
     }
     if head & NEW_EXEC != 0 {
         bytes.extend_from_slice(&step.exec.to_le_bytes());
@@ -138,16 +138,16 @@ pub(super) fn encode(bytes: &mut Vec<u8>, state: &mut EncodingState, step: &crat
     (state.group, state.wave) = (step.group, wave);
     (state.offset, state.exec) = (step.offset, step.exec);
     if count >= MORE {
-        encode(bytes, (count - MORE) as u64);
+        encode_number(bytes, (count - MORE) as u64);
     }
     for transfer in step.transfers {
         encode_transfer(bytes, state, transfer);
     }
     if head & SCALAR != 0 {
-        encode(bytes, step.scalar.len() as u64);
+        encode_number(bytes, step.scalar.len() as u64);
         for &(address, size) in step.scalar {
             encode_signed(bytes, address.wrapping_sub(state.last[SCALAR_SPACE]));
-            encode(bytes, size);
+            encode_number(bytes, size);
             state.last[SCALAR_SPACE] = address;
         }
     }
@@ -177,7 +177,7 @@ fn encode_transfer(bytes: &mut Vec<u8>, state: &mut EncodingState, transfer: &Tr
             | if other { OTHER_LANES } else { 0 }
             | shape << SHAPE_SHIFT,
     );
-    encode(bytes, transfer.bytes.into());
+    encode_number(bytes, transfer.bytes.into());
     if other {
         bytes.extend_from_slice(&transfer.lanes.to_le_bytes());
     }
@@ -194,10 +194,10 @@ fn encode_transfer(bytes: &mut Vec<u8>, state: &mut EncodingState, transfer: &Tr
 pub(super) fn decode(bytes: &mut &[u8], state: &mut EncodingState, step: &mut Step) -> Option<()> {
     let head = decode_byte(bytes)?;
     if head & NEW_GROUP != 0 {
-        state.group = decode(bytes)?;
+        state.group = decode_number(bytes)?;
     }
     if head & NEW_WAVE != 0 {
-        state.wave = decode(bytes)?;
+        state.wave = decode_number(bytes)?;
     }
     if head & NEW_EXEC != 0 {
         state.exec = decode_mask(bytes)?;
@@ -207,7 +207,7 @@ pub(super) fn decode(bytes: &mut &[u8], state: &mut EncodingState, step: &mut St
     (step.offset, step.exec) = (state.offset, state.exec);
     let mut count = u64::from(head >> TRANSFERS_SHIFT & 3);
     if count == MORE as u64 {
-        count = count.checked_add(decode(bytes)?)?;
+        count = count.checked_add(decode_number(bytes)?)?;
     }
     if count > MOST {
         return None;
@@ -218,7 +218,7 @@ pub(super) fn decode(bytes: &mut &[u8], state: &mut EncodingState, step: &mut St
     }
     step.scalar.clear();
     if head & SCALAR != 0 {
-        let count = decode(bytes)?;
+        let count = decode_number(bytes)?;
         if count > MOST {
             return None;
         }
@@ -271,5 +271,5 @@ fn decode_transfer(bytes: &mut &[u8], state: &mut EncodingState) -> Option<Trans
 
 /// Removes the size of an access from the front; `None` if it is damaged.
 fn size(bytes: &mut &[u8]) -> Option<u64> {
-    decode(bytes).filter(|size| (1..=LARGEST).contains(size))
+    decode_number(bytes).filter(|size| (1..=LARGEST).contains(size))
 }

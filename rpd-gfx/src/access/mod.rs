@@ -113,7 +113,7 @@ impl Block {
     /// The block that ends the recording of a dispatch.
     pub fn end(dispatch: u32, ending: DispatchEnd) -> Block {
         let mut block = Block::new(BlockKind::End, dispatch);
-        encoding::encode(&mut block.0, ending as u64);
+        encoding::encode_number(&mut block.0, ending as u64);
         block
     }
 }

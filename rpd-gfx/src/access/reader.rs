@@ -150,7 +150,7 @@ impl<R: Read> Reader<R> {
                 at: at + HEAD as u64,
             }),
             BlockKind::End => {
-                let ending = encoding::decode(&mut rest).and_then(DispatchEnd::from_number);
+                let ending = encoding::decode_number(&mut rest).and_then(DispatchEnd::from_number);
                 let ending = ending.ok_or(damaged("the end of a dispatch"))?;
                 Item::End { dispatch, ending }
             }
@@ -194,19 +194,19 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 
 fn describe(number: u32, rest: &mut &[u8]) -> Option<Dispatch> {
     let mut text = || {
-        let length = usize::try_from(encoding::decode(rest)?).ok()?;
+        let length = usize::try_from(encoding::decode_number(rest)?).ok()?;
         let (text, behind) = rest.split_at_checked(length)?;
         *rest = behind;
         Some(String::from_utf8_lossy(text).into_owned())
     };
     let (kernel, object, device) = (text()?, text()?, text()?);
-    let nth = encoding::decode(rest)?;
-    let first = encoding::decode(rest)?;
+    let nth = encoding::decode_number(rest)?;
+    let first = encoding::decode_number(rest)?;
     let mut sizes = [0; 6];
     for size in &mut sizes {
-        *size = u32::try_from(encoding::decode(rest)?).ok()?;
+        *size = u32::try_from(encoding::decode_number(rest)?).ok()?;
     }
-    let level = u32::try_from(encoding::decode(rest)?).ok()?;
+    let level = u32::try_from(encoding::decode_number(rest)?).ok()?;
     Some(Dispatch {
         number,
         kernel,

@@ -32,15 +32,15 @@ impl Dispatch {
         let mut block = Block::new(BlockKind::Dispatch, self.number);
         let bytes = &mut block.0;
         for text in [&self.kernel, &self.object, &self.device] {
-            encoding::encode(bytes, text.len() as u64);
+            encoding::encode_number(bytes, text.len() as u64);
             bytes.extend_from_slice(text.as_bytes());
         }
-        encoding::encode(bytes, self.nth);
-        encoding::encode(bytes, self.first);
+        encoding::encode_number(bytes, self.nth);
+        encoding::encode_number(bytes, self.first);
         for size in self.grid.into_iter().chain(self.workgroup) {
-            encoding::encode(bytes, size.into());
+            encoding::encode_number(bytes, size.into());
         }
-        encoding::encode(bytes, self.level.number().into());
+        encoding::encode_number(bytes, self.level.number().into());
         block
     }
 }

@@ -214,7 +214,7 @@ impl Session {
                     RecordKind::PcSampling => samples::load_sampling(&record, &mut session),
                     RecordKind::ThreadTracing => traces::load_tracing(&record, &mut session),
                     RecordKind::TracedDispatch => traces::load_chosen(&record, &mut session),
-                    RecordKind::TracePart => match streams.take(&record, tables.storage()) {
+                    RecordKind::TracePart => match streams.load(&record, tables.storage()) {
                         Some(stored) => Some(stored.map_err(failed)?),
                         None => None,
                     },
