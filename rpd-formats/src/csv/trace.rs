@@ -174,7 +174,7 @@ fn write_calls(
     for kind in Kind::all().filter(|kind| kind.domain() == domain) {
         quote(kinds[kind as usize].insert(Vec::new()), kind.file_name());
     }
-    let mut calls = Calls {
+    let mut rows = Calls {
         session,
         texts: Quoted::new(session, shape),
         kinds,
@@ -183,8 +183,8 @@ fn write_calls(
     let calls = &session.calls;
     let selected = calls.indices();
     let selected = selected.filter(|&index| is_wanted[calls.operation[index].0 as usize]);
-    super::write_rows(file, shape, &mut calls, selected, |calls, index| {
-        calls.index = index;
+    super::write_rows(file, shape, &mut rows, selected, |rows, index| {
+        rows.index = index;
     })
 }
 

@@ -91,10 +91,9 @@ impl StackWriter<'_> {
     fn records(&self, events: &Events) -> io::Result<()> {
         let columns = ["api_id", "stack_id", "flags"];
         let mut rows = self.writer.rows("rpd_api_stack", &columns)?;
-        let (api, allocations) = (&self.session.calls, &self.session.allocations);
-        let calls = api
-            .indices()
-            .map(|index| (events.call(index), calls.stack.get(index)));
+        let (table, allocations) = (&self.session.calls, &self.session.allocations);
+        let calls = table.indices();
+        let calls = calls.map(|index| (events.call(index), table.stack.get(index)));
         let others = allocations.indices();
         let others = others.map(|index| (events.allocation(index), allocations.stack.get(index)));
         for (event, stack) in calls.chain(others) {

@@ -155,7 +155,7 @@ impl RpdFile {
         let mut texts = Texts::new(&self.connection, &mut self.texts)?;
         let pid = session.process.pid.0;
 
-        let mut calls = Bulk::new(
+        let mut call_rows = Bulk::new(
             &self.connection,
             "rocpd_api",
             &[
@@ -202,7 +202,7 @@ impl RpdFile {
                 | Domain::MemoryAllocation => (operation, arguments(session, index)),
             };
             let name_id = texts.id(name)?;
-            calls
+            call_rows
                 .integer(id)
                 .integer(pid.into())
                 .integer(calls.thread[index].0.into())
@@ -246,7 +246,7 @@ impl RpdFile {
                 lines.clear();
             }
         }
-        calls.finish()?;
+        call_rows.finish()?;
         frames.finish()?;
 
         let mut ops = Bulk::new(
