@@ -57,3 +57,54 @@ macro_rules! columns {
     };
 }
 pub(crate) use columns;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cells of a row, and whole columns with their names.
+    #[derive(Default)]
+    struct Text(String);
+
+    impl Text {
+        fn number(&mut self, value: u32) {
+            self.0 += &format!("{value},");
+        }
+
+        fn pair(&mut self, value: u32, other: u32) {
+            self.0 += &format!("{value}+{other},");
+        }
+
+        fn numbers(&mut self, name: &str, value: impl Fn(usize) -> u32) {
+            self.0 += &format!("{name}={}/{},", value(0), value(1));
+        }
+    }
+
+    struct Selected<'a>(&'a [u32], usize);
+
+    columns!(Selected<'_> => Text, |record|
+        "Place": number(record.1 as u32),
+        "Both": pair(record.0[record.1], 7),
+    );
+
+    columns!(Selected<'_> => Text by column, |records, row|
+        "value": numbers(records.0[row]),
+        "same": numbers(3),
+    );
+
+    #[test]
+    fn columns_give_names_and_values_in_the_order_of_their_lines() {
+        let mut text = Text::default();
+        Columns::append_to(&mut Selected(&[5, 6], 1), &mut text);
+        assert_eq!(text.0, "1,6+7,");
+        let names = <Selected<'_> as Columns<Text>>::NAMES;
+        assert_eq!(names, ["Place", "Both"]);
+    }
+
+    #[test]
+    fn stored_columns_give_a_name_and_the_values_of_all_rows() {
+        let mut text = Text::default();
+        StoredColumns::append_to(&Selected(&[5, 6], 0), &mut text);
+        assert_eq!(text.0, "value=5/6,same=3/3,");
+    }
+}

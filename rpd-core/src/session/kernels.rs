@@ -150,3 +150,83 @@ impl<'a> KernelLabels<'a> {
         Some(self.session.strings.get(region.message))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::CorrelationId;
+    use crate::session::{KernelSymbol, Region};
+
+    /// Two dispatches of kernel 1, which has a symbol, and one of kernel 9, which has none; the second is in a region.
+    fn dispatches() -> DispatchTable {
+        let mut table = DispatchTable::default();
+        for (kernel, region) in [(1, 0), (1, 1), (9, 0)] {
+            table.kernel.push(KernelId(kernel));
+            table.region.push(region);
+            table.start.push(Default::default());
+        }
+        table
+    }
+
+    fn session() -> Session {
+        let mut session = Session::default();
+        session.strings.intern("");
+        let message = session.strings.intern("solve");
+        session.regions.push(Region {
+            message,
+            correlation: CorrelationId(1),
+        });
+        session.kernel_symbols.push(KernelSymbol {
+            id: KernelId(1),
+            name: "_Z3addPf.kd".to_owned(),
+            ..KernelSymbol::default()
+        });
+        session
+    }
+
+    fn names(session: &Session, rename: bool) -> Vec<String> {
+        let kernels = session.kernels(KernelNames {
+            rename,
+            ..KernelNames::default()
+        });
+        let indices = kernels.dispatches.indices();
+        indices
+            .map(|index| kernels.name(index).to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn kernels_are_the_traced_dispatches_and_without_any_the_counted_ones() {
+        let mut session = session();
+        assert!(names(&session, false).is_empty());
+        session.counted.dispatches = dispatches();
+        assert_eq!(names(&session, false).len(), 3);
+        session.dispatches.kernel.push(KernelId(1));
+        session.dispatches.region.push(0);
+        session.dispatches.start.push(Default::default());
+        assert_eq!(names(&session, false), ["add(float*)"]);
+    }
+
+    #[test]
+    fn kernels_are_named_by_region_then_symbol_then_number() {
+        let mut session = session();
+        session.dispatches = dispatches();
+        let without_symbol = "kernel 9 (no symbol)";
+        assert_eq!(
+            names(&session, false),
+            ["add(float*)", "add(float*)", without_symbol]
+        );
+        assert_eq!(
+            names(&session, true),
+            ["add(float*)", "solve", without_symbol]
+        );
+        let names = KernelNames::default();
+        assert_eq!(session.kernel_name(KernelId(9), names), without_symbol);
+        let key = |rename, index| {
+            let kernels = session.kernels(KernelNames { rename, ..names });
+            kernels.key(index)
+        };
+        assert_eq!(key(false, 0), key(false, 1));
+        assert_ne!(key(true, 0), key(true, 1));
+    }
+}
