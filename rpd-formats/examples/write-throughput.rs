@@ -106,7 +106,10 @@ fn seconds_on_cpu() -> f64 {
     // The name of the program, in parentheses, may hold spaces. User and system time are fields 14 and 15.
     let fields = text.rsplit(')').next().unwrap_or_default();
     let times = fields.split_whitespace().skip(11).take(2);
-    times.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / TICKS
+    times
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum::<f64>()
+        / TICKS
 }
 
 /// Calls of two threads; when mixed, every fourth record is a dispatch.
