@@ -68,7 +68,8 @@ pub fn functions() -> Result<Vec<Domain>, Box<dyn Error>> {
         list.push(Param {
             name: parameter.name.to_owned(),
             c_type: c_type.to_owned(),
-            abi: abi::from_c_type(c_type).ok_or_else(|| format!("no ABI known for C type `{c_type}`"))?,
+            abi: abi::from_c_type(c_type)
+                .ok_or_else(|| format!("no ABI known for C type `{c_type}`"))?,
         });
     }
     let mut domains: Vec<Domain> = DOMAINS
@@ -93,7 +94,8 @@ pub fn functions() -> Result<Vec<Domain>, Box<dyn Error>> {
             ret: match operation.result {
                 "void" => None,
                 c_type => Some(
-                    abi::from_c_type(c_type).ok_or_else(|| format!("no ABI known for C type `{c_type}`"))?,
+                    abi::from_c_type(c_type)
+                        .ok_or_else(|| format!("no ABI known for C type `{c_type}`"))?,
                 ),
             },
         });

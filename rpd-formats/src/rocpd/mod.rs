@@ -2,7 +2,7 @@
 //!
 //! What repeats in every row of a record table is the default of a column at its end (`schema.sql` marks it), unless the layout of
 //! the original is requested. SQLite makes the schema and short tables; the rows of long ones and the entries of their indices are
-//! written as pages behind what SQLite made ([`pages`]), by several threads ([`rows`]). The file is built under another name with
+//! written as pages behind what SQLite made ([`pages`]). The file is built under another name with
 //! SQLite's safety nets off: until it has its final name, losing it costs nothing.
 
 mod connection;
@@ -129,7 +129,7 @@ fn fill(
     })?;
     file.finish()?;
 
-    if !session.stacks.frames.is_empty() {
+    if stacks::has_tables(session, options) && !session.stacks.frames.is_empty() {
         let connection = open(path)?;
         stacks::write_symbols(&connection, &names, session, options)?;
         close(connection)?;

@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
-use std::sync::Mutex;
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::column::{self, Column, Storage};
@@ -31,9 +30,6 @@ pub(super) const NO_DATA: &str = "{}";
 /// Events between two updates of the progress.
 pub(super) const BATCH: u64 = 8192;
 
-/// Threads that write rows: more wait for the disk, or for the one that writes arguments.
-const THREADS: usize = 4;
-
 /// What rows are written from and into.
 #[derive(Clone, Copy)]
 pub(super) struct Writer<'a> {
@@ -45,70 +41,28 @@ pub(super) struct Writer<'a> {
     pub(super) options: &'a Options,
 }
 
-/// Writes one table, or some that depend on one another.
-type Task<'a> = Box<dyn FnOnce() -> io::Result<()> + Send + 'a>;
-
-/// Writes all rows that are not made by statements. Tables do not depend on one another, so several threads write them.
+/// Writes all rows that are not made by statements. Tables are written one after the other, so that the same recording gives the
+/// same file.
 ///
 /// # Errors
 /// When the file, or a temporary one, cannot be written.
 pub(super) fn write(writer: Writer<'_>) -> io::Result<()> {
     let (dispatches, row_of) = Dispatches::new(writer.session)?;
-    let events = &Events::new(writer.session, dispatches.len());
-    let (dispatches, row_of) = (&dispatches, &row_of);
-    let has_stacks = stacks::has_tables(writer.session, writer.options);
-    // The longest first, so that the threads end at about the same time.
-    let mut tasks: Vec<Task<'_>> = vec![
-        Box::new(move || writer.arguments(events)),
-        Box::new(move || writer.calls(events)),
-        Box::new(move || writer.events(events, dispatches)),
-        Box::new(move || dispatches::write(&writer, events, dispatches)),
-        Box::new(move || dispatches::write_values(&writer, events, row_of)),
-        Box::new(move || writer.copies(events)),
-        Box::new(move || writer.allocations(events)),
-        Box::new(move || {
-            let places = samples::write(&writer)?;
-            traces::write(&writer, &places)
-        }),
-        Box::new(move || device_totals::write(&writer)),
-        Box::new(move || writer.ids.write_strings(&writer)),
-    ];
-    if has_stacks {
-        tasks.push(Box::new(move || stacks::write(&writer, events)));
+    let events = Events::new(writer.session, dispatches.len());
+    writer.ids.write_strings(&writer)?;
+    writer.events(&events, &dispatches)?;
+    writer.arguments(&events)?;
+    writer.calls(&events)?;
+    dispatches::write(&writer, &events, &dispatches)?;
+    dispatches::write_values(&writer, &events, &row_of)?;
+    writer.copies(&events)?;
+    writer.allocations(&events)?;
+    if stacks::has_tables(writer.session, writer.options) {
+        stacks::write(&writer, &events)?;
     }
-    let threads =
-        std::thread::available_parallelism().map_or(1, |threads| threads.get().min(THREADS));
-    in_parallel(tasks, threads)
-}
-
-/// Runs tasks on this many threads, in their order. The first error ends it.
-fn in_parallel(tasks: Vec<Task<'_>>, threads: usize) -> io::Result<()> {
-    let tasks = Mutex::new(tasks.into_iter());
-    let next = || match tasks.lock() {
-        Ok(mut tasks) => tasks.next(),
-        // Another thread panicked: there is nothing more to do.
-        Err(_) => None,
-    };
-    let work = || {
-        while let Some(task) = next() {
-            if let Err(error) = task() {
-                while next().is_some() {}
-                return Err(error);
-            }
-        }
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut done = work();
-        for other in others {
-            match other.join() {
-                Ok(result) => done = done.and(result),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        done
-    })
+    device_totals::write(&writer)?;
+    let places = samples::write(&writer)?;
+    traces::write(&writer, &places)
 }
 
 /// The events of each table: those of a record follow from its place.

@@ -321,7 +321,7 @@ fn database_views_show_every_record() {
         "SELECT name FROM kernels ORDER BY dispatch_id, name",
     );
     assert_eq!(names, ["kernel 1234 (no symbol)", ODD, "k(float*)"]);
-    // Ids of dispatches and calls are theirs, where these are fit to be keys.
+    // Ids of dispatches are theirs, where these are fit to be keys.
     let ids = texts(
         &connection,
         "SELECT id || ' ' || dispatch_id FROM kernels ORDER BY id",
@@ -331,7 +331,16 @@ fn database_views_show_every_record() {
         &connection,
         "SELECT id || ' ' || stack_id FROM regions ORDER BY id",
     );
-    assert_eq!(ids, ["5 5", "7 7", "8 8", "9 9", "10 0", "11 5"]);
+    // Those of calls are the ids of their events, whatever their correlation ids are. A mark is between the third and the fourth.
+    assert_eq!(ids, ["1 5", "2 5", "3 0", "5 7", "6 8", "7 9"]);
+    let suffixed = texts(
+        &connection,
+        "SELECT value FROM rocpd_metadata WHERE tag = 'uuid'",
+    );
+    for table in ["rocpd_region", "rocpd_sample"] {
+        let others = format!("SELECT id FROM {table}{} WHERE event_id <> id", suffixed[0]);
+        assert!(texts(&connection, &others).is_empty(), "{table}");
+    }
     assert_eq!(
         texts(
             &connection,

@@ -1,10 +1,10 @@
 //! The file that pages are appended to: their numbers, and the header that counts them.
 
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// SQLite locks bytes from here on; the page that they are in has no content.
 const LOCKED_BYTE: u64 = 1 << 30;
@@ -23,14 +23,14 @@ mod header {
     pub(super) const BYTES: usize = 100;
 }
 
-/// A database that no connection has open, while pages are appended to it. Several threads may do that at once.
+/// A database that no connection has open, while pages are appended to it.
 pub(in crate::rocpd) struct PageFile {
     file: File,
     page_size: usize,
     /// Number of the page that holds [`LOCKED_BYTE`].
     locked_page: u64,
     /// The number that the next page gets; the first page of a database has 1.
-    next: AtomicU64,
+    next: Cell<u64>,
 }
 
 impl PageFile {
@@ -64,7 +64,7 @@ impl PageFile {
             file,
             page_size,
             locked_page: LOCKED_BYTE / page_size as u64 + 1,
-            next: AtomicU64::new(pages + 1),
+            next: Cell::new(pages + 1),
         })
     }
 
@@ -75,17 +75,14 @@ impl PageFile {
     /// Gives numbers to `count` pages, ascending.
     pub(super) fn allocate(&self, count: usize) -> io::Result<impl Iterator<Item = u32> + use<>> {
         let locked = self.locked_page;
-        let behind = |first: u64| {
-            let end = first + count as u64;
-            end + u64::from((first..end).contains(&locked))
-        };
-        let first = self
-            .next
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |first| {
-                Some(behind(first)).filter(|end| *end <= MOST_PAGES + 1)
-            });
-        let first = first.map_err(|_| io::ErrorKind::FileTooLarge)?;
-        let numbers = (first..behind(first)).filter(move |number| *number != locked);
+        let first = self.next.get();
+        let end = first + count as u64;
+        let end = end + u64::from((first..end).contains(&locked));
+        if end > MOST_PAGES + 1 {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.next.set(end);
+        let numbers = (first..end).filter(move |number| *number != locked);
         Ok(numbers.map(|number| number as u32))
     }
 
@@ -104,7 +101,7 @@ impl PageFile {
         };
         let locked = self.locked_page;
         // Pages on either side of the locked one are apart in the file.
-        let before = if u64::from(first) < locked && locked < u64::from(last) {
+        let before = if (u64::from(first)..u64::from(last)).contains(&locked) {
             (locked - u64::from(first)) as usize
         } else {
             count
@@ -126,7 +123,7 @@ impl PageFile {
         let mut bytes = [0; header::BYTES];
         self.file.read_exact_at(&mut bytes, 0)?;
         let changes = word(&bytes, header::CHANGES).wrapping_add(1);
-        let pages = (self.next.into_inner() - 1) as u32;
+        let pages = (self.next.get() - 1) as u32;
         for (at, value) in [
             (header::CHANGES, changes),
             (header::PAGES, pages),
@@ -153,7 +150,7 @@ mod tests {
             file: tempfile::tempfile().expect("a file"),
             page_size: 4096,
             locked_page: LOCKED_BYTE / 4096 + 1,
-            next: AtomicU64::new(next),
+            next: Cell::new(next),
         };
         let locked = 262_145;
         for (next, expected) in [
