@@ -12,18 +12,15 @@ const DIRECTORIES: [&str; 2] = [BLOBS, CODE];
 /// The names of the files of the capture in `directory`, the description first.
 fn files(directory: &Path) -> Result<Vec<String>, CaptureError> {
     let mut names = vec![MANIFEST.to_owned(), DATABASE.to_owned(), REPORT.to_owned()];
-    for directory in DIRECTORIES {
-        let path = directory.join(directory);
+    for name in DIRECTORIES {
+        let path = directory.join(name);
         // A link leads to files that are not in this directory.
         if !path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             continue;
         }
         for entry in std::fs::read_dir(&path).map_err(CaptureError::io(&path))? {
             let entry = entry.map_err(CaptureError::io(&path))?;
-            names.push(format!(
-                "{directory}/{}",
-                entry.file_name().to_string_lossy()
-            ));
+            names.push(format!("{name}/{}", entry.file_name().to_string_lossy()));
         }
     }
     names.retain(|name| is_part(name));
@@ -44,9 +41,9 @@ pub fn remove_files(directory: &Path) -> Result<(), CaptureError> {
             _ => {}
         }
     }
-    for directory in DIRECTORIES {
+    for name in DIRECTORIES {
         // Other files may be there.
-        let _ = std::fs::remove_dir(directory.join(directory));
+        let _ = std::fs::remove_dir(directory.join(name));
     }
     Ok(())
 }

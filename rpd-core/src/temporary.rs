@@ -414,21 +414,21 @@ mod tests {
 
     #[test]
     fn temporary_file_is_readable_by_its_owner_only_until_it_is_renamed() {
-        let directory = tempfile::tempdir().expect("a directory");
+        let place = tempfile::tempdir().expect("a directory");
         let mode = |path: &Path| std::fs::metadata(path).expect("there").mode() & 0o7777;
-        let file = TemporaryFile::in_directory(directory.path()).expect("made");
-        let directory = TemporaryDirectory::in_directory(directory.path()).expect("made");
+        let file = TemporaryFile::in_directory(place.path()).expect("made");
+        let directory = TemporaryDirectory::in_directory(place.path()).expect("made");
         assert_eq!((mode(file.path()), mode(directory.path())), (0o600, 0o700));
-        let left = TemporaryFile::in_directory(directory.path()).expect("made");
+        let left = TemporaryFile::in_directory(place.path()).expect("made");
         let left_path = left.path().to_owned();
         drop(left);
         assert!(!left_path.exists());
-        let (file_path, directory_path) = (directory.path().join("x"), directory.path().join("d"));
+        let (file_path, directory_path) = (place.path().join("x"), place.path().join("d"));
         file.persist(&file_path, 0o640).expect("renamed");
         directory.persist(&directory_path).expect("renamed");
         assert_eq!(mode(&file_path), 0o640);
         assert_eq!(mode(&directory_path), new_directory_mode());
         let listed = alive();
-        assert!(!listed.iter().any(|path| path.starts_with(directory.path())));
+        assert!(!listed.iter().any(|path| path.starts_with(place.path())));
     }
 }

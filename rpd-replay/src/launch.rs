@@ -114,7 +114,7 @@ impl Player {
                     && now != value
                 {
                     place.copy_from_slice(&now.to_le_bytes());
-                    if certain {
+                    if *certain {
                         self.translation.certain += 1
                     } else {
                         self.translation.probable += 1

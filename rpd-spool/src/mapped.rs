@@ -77,20 +77,20 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps files")]
     fn is_mapped_sees_a_mapping_until_it_is_removed() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let directory = crate::writer::SpoolDirectory::create(directory.path()).expect("made");
+        let run = tempfile::tempdir().expect("a directory");
+        let directory = crate::writer::SpoolDirectory::create(run.path()).expect("made");
         let mut stream = crate::writer::StreamWriter::new(&directory, "meta".to_owned(), 0, 0);
         assert!(stream.append(16, |bytes| bytes.fill(1)));
         let file = File::open(directory.path().join("meta-0.seg")).expect("made");
-        let Some(mapped) = is_mapped(&file, directory.path()) else {
+        let Some(mapped) = is_mapped(&file, run.path()) else {
             eprintln!(
                 "skipped: the file system of {} has no leases",
-                directory.path().display()
+                run.path().display()
             );
             return;
         };
         assert!(mapped);
         drop(stream);
-        assert_eq!(is_mapped(&file, directory.path()), Some(false));
+        assert_eq!(is_mapped(&file, run.path()), Some(false));
     }
 }

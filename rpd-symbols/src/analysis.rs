@@ -154,7 +154,7 @@ const DEEPEST: usize = 32;
 impl Calls {
     fn from_session(session: &Session) -> Calls {
         let calls = &session.calls;
-        let mut calls = HashMap::with_capacity(calls.len());
+        let mut by_correlation = HashMap::with_capacity(calls.len());
         for index in calls.indices() {
             let stack = calls.stack.get(index).map_or(0, |found| found.stack);
             let call = Call {
@@ -164,9 +164,9 @@ impl Calls {
                 },
                 ancestor: calls.ancestor[index].0,
             };
-            calls.insert(calls.correlation[index].0, call);
+            by_correlation.insert(calls.correlation[index].0, call);
         }
-        Calls(calls)
+        Calls(by_correlation)
     }
 
     /// The innermost call with a stack that this correlation id belongs to.
@@ -191,7 +191,7 @@ impl Calls {
 
 /// Adds up the costs of the calls whose function `is_wanted`.
 pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> bool) -> Costs {
-    let calls = Calls::from_session(session);
+    let requesters = Calls::from_session(session);
     let mut costs = Costs::default();
     // The expression is tested once a function: there are few functions and many calls.
     let mut wanted: HashMap<StringId, bool> = HashMap::new();
@@ -232,7 +232,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
     for index in dispatches.indices() {
         let time = duration(dispatches.start[index], dispatches.end[index]);
         // Work counts for the call with a stack in which it was submitted, however deep the runtime nested its own.
-        match calls.find(dispatches.correlation[index].0, 0) {
+        match requesters.find(dispatches.correlation[index].0, 0) {
             Some(used) if wants(used.function) => {
                 costs.uses.entry(used).or_default().gpu += time;
                 let key = (labels.dispatch(index).to_owned(), used);
@@ -247,7 +247,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
     let copies = &session.copies;
     for index in copies.indices() {
         let time = duration(copies.start[index], copies.end[index]);
-        match calls.find(copies.correlation[index].0, 0) {
+        match requesters.find(copies.correlation[index].0, 0) {
             Some(used) if wants(used.function) => {
                 let cost = costs.uses.entry(used).or_default();
                 cost.gpu += time;
@@ -258,7 +258,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
         }
     }
     costs.without_time = without_time;
-    memory(session, &calls, &mut costs, &mut wants);
+    memory(session, &requesters, &mut costs, &mut wants);
     costs
 }
 

@@ -86,8 +86,8 @@ fn decoded_files_have_the_lines_and_sums_of_the_trace() {
     let (code, entry) = code();
     let (stream, executed) = stream(&code, entry, 3);
     assert!(executed > 3, "{executed}");
-    let directory = tempfile::tempdir().expect("a directory");
-    let mut directory = Directory::new(directory.path().to_owned());
+    let place = tempfile::tempdir().expect("a directory");
+    let mut directory = Directory::new(place.path().to_owned());
     let mut listing = Listing::default();
     let (mut durations, mut stalls) = (0u64, 0u64);
     let mut sink = |record: Record<'_>| match record {
@@ -143,7 +143,7 @@ fn decoded_files_have_the_lines_and_sums_of_the_trace() {
             format!("{name}()")
         })
         .expect("written");
-    let directory = directory.path();
+    let directory = place.path();
     let names = read(directory, "filenames.json");
     assert_eq!(names["gfxv"], "vega");
     assert_eq!(names["gfxip"], 9);
@@ -213,8 +213,8 @@ fn a_trace_without_waves_of_the_target_has_files_and_a_warning() {
         .start_words()
         .wave_start(40, 5, 0, 0)
         .wave_end(80, 5, 0, 0);
-    let directory = tempfile::tempdir().expect("a directory");
-    let mut directory = Directory::new(directory.path().to_owned());
+    let place = tempfile::tempdir().expect("a directory");
+    let mut directory = Directory::new(place.path().to_owned());
     let mut sink = |record: Record<'_>| {
         if let Record::Occupancy(records) = record {
             directory.occupancy(0, records);
@@ -226,7 +226,7 @@ fn a_trace_without_waves_of_the_target_has_files_and_a_warning() {
     directory
         .finish(&listing, &code, &[], &|_| String::new(), &str::to_owned)
         .expect("written");
-    let directory = directory.path();
+    let directory = place.path();
     assert_eq!(read(directory, "code.json")["code"], serde_json::json!([]));
     assert_eq!(
         read(directory, "occupancy.json")["0"]

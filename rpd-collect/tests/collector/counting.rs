@@ -312,7 +312,7 @@ fn pause_and_resume_are_obeyed_without_markers() {
     assert_eq!(numbers(&session), [1, 3]);
     assert_eq!(session.dispatches.len(), 2);
     // Only the calls of the program: pause and resume are not records without markers.
-    assert_eq!(session.api.len(), 2);
+    assert_eq!(session.calls.len(), 2);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn sudden_end_loses_no_completed_work() {
         assert!(!session.ledger.ended, "{workload}");
         assert_eq!(session.ledger.dropped, 0, "{workload}");
         let named = |name: &str| -> Vec<usize> {
-            let operations = session.api.operation.iter().enumerate();
+            let operations = session.calls.operation.iter().enumerate();
             operations
                 .filter(|(_, operation)| session.operation_name(**operation) == name)
                 .map(|(index, _)| index)
@@ -61,7 +61,7 @@ fn sudden_end_loses_no_completed_work() {
         assert_eq!(dispatches.len(), COUNT, "{workload}");
         let mut of_calls: Vec<CorrelationId> = launches
             .iter()
-            .map(|index| session.api.correlation[*index])
+            .map(|index| session.calls.correlation[*index])
             .collect();
         let mut of_dispatches = dispatches.correlation.to_vec();
         of_calls.sort_unstable();

@@ -65,7 +65,8 @@ mod tests {
             vec!["a".into(), 1_u64.into(), Cell::Null, Cell::Null],
             vec![Cell::Null, Cell::Null, 0.5.into(), Cell::Null],
         ];
-        let columns = ["text", "number", "share", "nothing"];
+        let columns = ["text", "number", "share", "nothing"]
+            .map(|name| Column::new(ColumnKind::Any, name));
         let no_inputs: [&std::path::Path; 0] = [];
         let destination = Destination::named(&path, no_inputs);
         write_cells(destination.expect("accepted"), &columns, &rows).expect("written");

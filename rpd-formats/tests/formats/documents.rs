@@ -187,7 +187,7 @@ fn manual_lists_the_files_of_every_format() {
     }
     // The other sample is a stochastic one.
     session.samples.flags[0] = 0;
-    session.put_in_order();
+    session.sort();
     let directory = tempfile::tempdir().expect("a directory");
     let mut written = BTreeSet::new();
     for format in [Format::Csv, Format::Parquet] {

@@ -65,7 +65,7 @@ fn facts(session: &Session) -> Vec<(Fact, usize)> {
         // A part of the names of the provider.
         callback_kinds: _,
         // Tables of records and the dispatches with values: `tables.rs`.
-        api: _,
+        calls: _,
         dispatches: _,
         copies: _,
         allocations: _,

@@ -512,7 +512,7 @@ fn reader_reads_through_files_like_in_memory() {
             read.expect("a session").0
         };
         let in_memory = session(None);
-        assert!(!in_memory.api.start.is_mapped());
+        assert!(!in_memory.calls.start.is_mapped());
         let files = all_files(&in_memory, &out);
         assert!(files.len() > 6, "{name}: {:?}", files.keys());
         for rows in [1, 7, 64] {

@@ -106,10 +106,10 @@ fn session(records: u64) -> Session {
                 });
             }
             _ => {
-                let calls = &mut session.calls;
+                let table = &mut session.calls;
                 let is_marker = index % 10 == 9;
                 let operations = if is_marker { &markers } else { &calls };
-                calls.push(CallRow {
+                table.push(CallRow {
                     operation: operations[(index % 3) as usize],
                     message: if is_marker {
                         message
@@ -189,7 +189,7 @@ fn stats(session: &Session) -> SessionStats<'static> {
         );
     };
     let calls = &session.calls;
-    for index in 0..api.len() {
+    for index in 0..calls.len() {
         let name = session.strings.get(session.call_label(index));
         let domain = session.call(index).domain();
         add(domain, name, calls.start[index], calls.end[index]);

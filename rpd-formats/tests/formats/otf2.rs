@@ -193,7 +193,7 @@ fn otf2_archive_has_the_definitions_of_the_original_and_every_record() {
         slices.push((start.0, end.0, name.to_owned()));
     };
     let calls = &session.calls;
-    for index in 0..api.len() {
+    for index in 0..calls.len() {
         if session.operation_name(calls.operation[index]) != "roctxMarkA" {
             let name = session.strings.get(session.call_label(index));
             let category = session.call(index).domain().stem();

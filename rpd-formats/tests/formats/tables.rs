@@ -224,7 +224,7 @@ pub(crate) fn session_with(add: impl FnOnce(&mut Session)) -> Session {
         args: ArgsRef::default(),
     });
     add(&mut session);
-    session.put_in_order();
+    session.sort();
     session
 }
 

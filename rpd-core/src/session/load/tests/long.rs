@@ -83,7 +83,7 @@ fn loading_yields_the_same_tables_in_files_as_in_memory() {
     let run = tempfile::tempdir().expect("a directory");
     let directory = interleaved(run.path());
     let whole = open(&directory);
-    assert!(!whole.api.start.is_mapped());
+    assert!(!whole.calls.start.is_mapped());
     let texts = |session: &Session| {
         let rows = Table::ALL.iter().map(|table| {
             let (starts, ends) = (
