@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rpd_core::number_map::NumberMap;
+use rpd_core::storage::number_map::NumberMap;
 
 use crate::code::CodeObjects;
 use crate::record::{Instruction, Pc, Wave};

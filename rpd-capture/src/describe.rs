@@ -1,6 +1,6 @@
 //! A call as text.
 
-use rpd_core::foreign;
+use rpd_core::text::foreign;
 use rpd_spool::capture::{HandleKind, Role, data_place, data_use, item};
 use rpd_spool::demangle::demangle;
 

@@ -55,5 +55,5 @@ pub(crate) fn line(error: &anyhow::Error) -> String {
             line = format!("{line}: {text}");
         }
     }
-    rpd_core::foreign::shown(&line).into_owned()
+    rpd_core::text::foreign::shown(&line).into_owned()
 }

@@ -13,7 +13,7 @@
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         let line = format!($($text)*);
-        let line = rpd_core::foreign::shown(&line);
+        let line = rpd_core::text::foreign::shown(&line);
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
     }};
 }
@@ -46,7 +46,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use rpd_core::compat::Compat;
-use rpd_core::memory;
+use rpd_core::storage::memory;
 use signal_hook::consts::SIGXFSZ;
 
 use crate::called::{CalledAs, Program};
@@ -160,7 +160,7 @@ fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
 pub(crate) fn print(text: &str) -> Result<u8> {
     use std::io::IsTerminal as _;
     let text = if std::io::stdout().is_terminal() {
-        &rpd_core::foreign::shown_lines(text)
+        &rpd_core::text::foreign::shown_lines(text)
     } else {
         text
     };
@@ -172,7 +172,7 @@ pub(crate) fn print(text: &str) -> Result<u8> {
 
 /// Prints lines to standard error, which may be closed. Nothing in them moves the cursor of a terminal.
 pub(crate) fn print_message(text: &str) {
-    let text = rpd_core::foreign::shown_lines(text);
+    let text = rpd_core::text::foreign::shown_lines(text);
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
@@ -210,7 +210,7 @@ fn unknown(name: &str) -> Failure {
         .iter()
         .map(|command| command.name())
         .collect();
-    let hint = match rpd_core::near::nearest(name, known.iter().copied()) {
+    let hint = match rpd_core::text::near::nearest(name, known.iter().copied()) {
         Some(near) => format!("; did you mean {near}?"),
         None => format!("; the program to run goes after `--`: rpd [options] -- {name}"),
     };

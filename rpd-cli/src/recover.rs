@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use rpd_core::naming::{self, Namer};
 use rpd_core::options::Options;
-use rpd_core::temporary::remove_abandoned;
+use rpd_core::storage::temporary::remove_abandoned;
 
 use crate::exit_status::{FAILED, SUCCESS};
 use crate::failure::{Failure, line};

@@ -3,7 +3,7 @@
 //! A file is `<directory>/<prefix>_<name>`. Directory and prefix are patterns that every recorded process
 //! fills in with its own facts, after the run; [`Namer`] keeps the processes of one run apart.
 //!
-//! Patterns, values and prefixes are escaped text ([`crate::os_text`]), so that bytes that are no UTF-8 survive; paths are
+//! Patterns, values and prefixes are escaped text ([`crate::text::os_text`]), so that bytes that are no UTF-8 survive; paths are
 //! made of the bytes themselves. A value fills in a part of one path component and cannot leave the directory that the
 //! pattern names; the one exception is `%cwd%`, which is a path.
 
@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use pattern::{KEYS, Piece, argument_number, pieces};
 
 use crate::options::Options;
-use crate::os_text::{self, unescape_path};
 use crate::session::Process;
+use crate::text::os_text::{self, unescape_path};
 
 /// Prefix when none is given.
 pub const DEFAULT_PREFIX: &str = "%hostname%/%pid%";
@@ -94,7 +94,7 @@ pub fn check(pattern: &str) -> Result<(), NamingError> {
             let word = text.trim_matches(['%', '{', '}']);
             return Err(NamingError::Unknown {
                 text: text.to_owned(),
-                near: crate::near::nearest(word, KEYS.iter().copied()).map(str::to_owned),
+                near: crate::text::near::nearest(word, KEYS.iter().copied()).map(str::to_owned),
             });
         }
     }

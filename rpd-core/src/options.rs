@@ -289,7 +289,7 @@ pub struct Options {
     pub thread_trace_library: Option<PathBuf>,
     /// Whether CSV fields that a spreadsheet would take for a formula get an apostrophe in front.
     pub csv_safe: bool,
-    /// The target and its arguments, as escaped text: [`crate::os_text`].
+    /// The target and its arguments, as escaped text: [`crate::text::os_text`].
     pub command: Vec<String>,
     /// Start time of rpd, Unix time in ns; 0 is unknown.
     pub launch_time: u64,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::column::Column;
 use crate::domain::Domain;
 use crate::ids::StringId;
 pub use crate::options::Unit;
 use crate::session::ExtendedStrings;
+use crate::storage::column::Column;
 
 /// Durations of all records that share a name. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Immutable, IntoBytes)]

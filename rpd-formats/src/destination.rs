@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::fstat;
-use rpd_core::foreign;
+use rpd_core::text::foreign;
 
 use crate::WriteError;
 use crate::file::PendingFile;

@@ -5,7 +5,7 @@ use std::io::{self, Seek as _, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rpd_core::temporary::{TemporaryDirectory, TemporaryFile, new_file_mode};
+use rpd_core::storage::temporary::{TemporaryDirectory, TemporaryFile, new_file_mode};
 
 use crate::destination::Destination;
 use crate::{WriteError, progress};

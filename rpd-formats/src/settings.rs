@@ -6,8 +6,8 @@ use std::fmt;
 use rpd_core::domain::Domain;
 use rpd_core::naming::{Facts, Target};
 use rpd_core::options::{Format, Options, SamplingMethod, ThreadTraceOptions, TracedCounter};
-use rpd_core::os_text;
 use rpd_core::session::{Provider, Session};
+use rpd_core::text::os_text;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 

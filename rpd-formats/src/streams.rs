@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rpd_core::args::{for_each_argument, layout};
 use rpd_core::domain::Kind;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId, ThreadId};
 use rpd_core::options::Options;
 use rpd_core::session::{OperationClass, Session};
 use rpd_core::spool::format::call_flag;
+use rpd_core::text::args::{for_each_argument, layout};
 
 /// Largest number of steps from a copy up to the HIP call that caused it: HSA calls lie between.
 const MAX_DEPTH: usize = 4;

@@ -7,15 +7,15 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use polars::prelude::*;
-use rpd_core::by_id::ById;
-use rpd_core::column::{Column as Rows, Storage};
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::domain::Domain;
 use rpd_core::ids::StringId;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{ExtendedStrings, Operation, Session, Table};
-use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::stats::NamedSum;
+use rpd_core::storage::by_id::ById;
+use rpd_core::storage::column::{Column as Rows, Storage};
+use rpd_core::storage::sorted::{Keyed, Sorter};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::frames::{domain_of, name_of};

@@ -7,16 +7,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use polars::prelude::*;
-use rpd_core::by_id::ById;
-use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{KernelId, Nanoseconds, StringId};
 use rpd_core::options::KernelNames;
 use rpd_core::session::{
     DispatchTable, ExtendedStrings, KernelLabels, PlausibleTimes, Session, Table,
 };
-use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::stats::{SessionStats, StatNames, StatRow, StatTable};
+use rpd_core::storage::by_id::ById;
+use rpd_core::storage::column::Storage;
+use rpd_core::storage::sorted::{Keyed, Sorter};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::groups::{GroupRow, GroupTable, Groups, integers, merged_figures, rows_of};
@@ -222,7 +222,7 @@ impl<'a> Statistics<'a> {
         let groups = records.groups.finish(DOMAIN_BITS)?;
         let mut has_records = [false; Domain::ALL.len()];
         let storage = session.storage.as_ref();
-        let mut named = rpd_core::column::Column::new();
+        let mut named = rpd_core::storage::column::Column::new();
         let mut last = None;
         groups.each_frame(|frame| {
             for key in integers(frame, "key")? {
@@ -296,7 +296,7 @@ impl<'a> Statistics<'a> {
             let place = self.places.get(row.by).into();
             Ok(sorter.push(PlacedRow { place, row })?)
         })?;
-        let mut rows = rpd_core::column::Column::new();
+        let mut rows = rpd_core::storage::column::Column::new();
         for PlacedRow { row, .. } in sorter.finish()? {
             rows.append(storage, row.stats(StringId(row.by), sum))?;
         }

@@ -2,8 +2,8 @@
 
 use polars::prelude::*;
 use polars::series::IsSorted;
-use rpd_core::column::{Column as Rows, Storage};
-use rpd_core::sorted::{Keyed, Sorter};
+use rpd_core::storage::column::{Column as Rows, Storage};
+use rpd_core::storage::sorted::{Keyed, Sorter};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::SummaryError;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use nix::time::{ClockId, clock_gettime};
-use rpd_core::memory;
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, KernelNames, Options};
 use rpd_core::session::shown::expand;
 use rpd_core::session::{LoadOptions, Session};
+use rpd_core::storage::memory;
 use rpd_formats::destination::Destination;
 use rpd_formats::rocpd::read::Database;
 use rpd_formats::rpd_file::RpdFile;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rpd_core::options::{Backend, CounterRequest, Options};
-use rpd_core::temporary::TemporaryDirectory;
+use rpd_core::storage::temporary::TemporaryDirectory;
 
 use super::protocol::{Agent, Counter, ProviderStatus, Query, Reply, Sampling};
 use super::query_process::QueryProcess;
@@ -240,7 +240,7 @@ impl ProviderCounters {
         names.dedup();
         let mut found = Vec::new();
         while found.len() < 3
-            && let Some(near) = rpd_core::near::nearest(word, names.iter().copied())
+            && let Some(near) = rpd_core::text::near::nearest(word, names.iter().copied())
         {
             names.retain(|name| *name != near);
             found.push(near);

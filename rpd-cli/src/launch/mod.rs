@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Result;
 use rpd_core::naming::Namer;
 use rpd_core::options::{LogLevel, Options};
-use rpd_core::temporary::TemporaryDirectory;
+use rpd_core::storage::temporary::TemporaryDirectory;
 use rpd_formats::registry::entry;
 
 use crate::counters::derived::ComputedMetric;

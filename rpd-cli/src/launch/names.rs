@@ -6,8 +6,8 @@ use std::path::{Component, Path};
 use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Facts, Namer};
 use rpd_core::options::Options;
-use rpd_core::os_text;
 use rpd_core::session::Process;
+use rpd_core::text::os_text;
 
 use crate::failure::Failure;
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rpd_core::compat::Difference;
 use rpd_core::environment::EnvironmentSelection;
+use rpd_core::naming;
 use rpd_core::options::{Format, KernelNames, Layout};
-use rpd_core::{naming, os_text};
+use rpd_core::text::os_text;
 
 use super::choices::{PerfettoBackend, PerfettoFillPolicy};
 use super::given::{Named, Setting};

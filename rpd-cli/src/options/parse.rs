@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, value_parser};
 
-use rpd_core::os_text;
+use rpd_core::text::os_text;
 
 use super::spec::{Form, Spec};
 use super::table::{self, Given, Group, OPTIONS};
@@ -259,7 +259,7 @@ fn unknown(argument: &str, own: &[String]) -> String {
         .map_or(argument, String::as_str);
     let mut message = format!("unrecognized arguments: {shown}");
     if name.starts_with("--") {
-        if let Some(near) = rpd_core::near::nearest(name, table::long_names()) {
+        if let Some(near) = rpd_core::text::near::nearest(name, table::long_names()) {
             message.push_str(&format!("; did you mean --{near}?"));
         }
     } else if !name.starts_with('-') {

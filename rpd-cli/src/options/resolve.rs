@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use rpd_core::compat::Compat;
-use rpd_core::{naming, os_text};
+use rpd_core::naming;
+use rpd_core::text::os_text;
 
 use super::inherit::inherit;
 use super::jobs::{self, Input};

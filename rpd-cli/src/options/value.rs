@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::ArgMatches;
-use rpd_core::os_text;
+use rpd_core::text::os_text;
 
 use super::choices::Choice;
 use super::node::{Content, Node};
@@ -78,7 +78,7 @@ fn texts(spec: &Spec, matches: &ArgMatches) -> Vec<String> {
 
 /// What follows `invalid choice` in messages.
 pub(super) fn choose_from(word: &str, known: &[&str]) -> String {
-    let near = match rpd_core::near::nearest(word, known.iter().copied()) {
+    let near = match rpd_core::text::near::nearest(word, known.iter().copied()) {
         Some(near) => format!("; did you mean {near}?"),
         None => String::new(),
     };
@@ -176,7 +176,7 @@ impl OptionValue for String {
     }
 }
 
-/// A path of any bytes, as escaped text ([`rpd_core::os_text`]).
+/// A path of any bytes, as escaped text ([`rpd_core::text::os_text`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EscapedPath(pub(crate) String);
 

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rpd_core::options::{LogLevel, Options};
-use rpd_core::os_text;
+use rpd_core::text::os_text;
 use rpd_spool::regular_file::{self, Links};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 

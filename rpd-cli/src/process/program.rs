@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 
 use rpd_core::options::Options;
-use rpd_core::os_text;
+use rpd_core::text::os_text;
 
 use crate::exit_status::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::failure::Failure;

@@ -20,7 +20,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use rpd_core::os_text;
+use rpd_core::text::os_text;
 
 use super::environment::Changes;
 use crate::exit_status::{NOT_EXECUTABLE, NOT_FOUND, SIGNALLED};
@@ -131,7 +131,7 @@ impl Signals {
                     Some((Signal::SIGCHLD, _)) | None => {}
                     Some((signal, _)) => {
                         eprintln!("{advice}");
-                        rpd_core::temporary::remove_all();
+                        rpd_core::storage::temporary::remove_all();
                         std::process::exit(i32::from(SIGNALLED) + signal as i32);
                     }
                 }

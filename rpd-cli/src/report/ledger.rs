@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 use rpd_core::domain::Domain;
-use rpd_core::foreign;
 use rpd_core::ids::ProcessId;
 use rpd_core::naming;
 use rpd_core::options::{Format, Options, ProviderChoice, Symbolize, Traces};
 use rpd_core::session::{Operation, OperationClass, Process, Provider, Session, Table};
+use rpd_core::text::foreign;
 
 use super::{counted, label, sampled, shown, traced};
 use crate::process::spawn::TargetEnd;

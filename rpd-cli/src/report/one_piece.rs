@@ -68,7 +68,7 @@ impl OnePiece {
         match self.stream {
             Stream::Stdout => crate::print(&text).map(drop),
             Stream::Stderr => {
-                let text = rpd_core::foreign::shown_lines(&text);
+                let text = rpd_core::text::foreign::shown_lines(&text);
                 drop(io::stderr().write_all(text.as_bytes()));
                 Ok(())
             }

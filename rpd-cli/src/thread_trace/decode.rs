@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use rpd_att::{
     CodeObjects, Diagnosis, Directory, Info, Library, Listing, OccupancySums, Pc, Record, Wave,
 };
-use rpd_core::temporary::TemporaryDirectory;
+use rpd_core::storage::temporary::TemporaryDirectory;
 use rpd_formats::csv::{TracedLine, write_traced_lines};
 use rpd_formats::perfetto::{WavePlace, WaveSpan, WaveTrace};
 use rpd_gfx::disasm::Disassembler;

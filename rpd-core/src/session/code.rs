@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Strings;
-use crate::column::Column;
 use crate::ids::{AgentHandle, CodeObjectId, StringId};
-use crate::number_map::NumberMap;
 use crate::spool::options::{SamplingMethod, SamplingUnit};
+use crate::storage::column::Column;
+use crate::storage::number_map::NumberMap;
 
 /// Settings with which an agent was PC-sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::column::{BATCH, Column, Storage};
 use crate::ids::Nanoseconds;
+use crate::storage::column::{BATCH, Column, Storage};
 
 /// Interface of tables for code that treats all tables alike: the times of the rows, sorting, and moving rows to files.
 pub trait Columns {

@@ -5,10 +5,10 @@ use std::io;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::Session;
-use crate::column::Storage;
 use crate::ids::{DispatchId, KernelId};
-use crate::lookup::Lookup;
-use crate::sorted::{Keyed, Sorter};
+use crate::storage::column::Storage;
+use crate::storage::lookup::Lookup;
+use crate::storage::sorted::{Keyed, Sorter};
 
 /// A dispatch and its kernel.
 #[derive(Debug, Clone, Copy, Immutable, IntoBytes)]

@@ -5,10 +5,10 @@ use std::io;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::DispatchTable;
-use crate::column::Storage;
 use crate::ids::{DispatchId, KernelId};
-use crate::lookup::Lookup;
-use crate::sorted::{Keyed, Sorter};
+use crate::storage::column::Storage;
+use crate::storage::lookup::Lookup;
+use crate::storage::sorted::{Keyed, Sorter};
 
 /// Where a dispatch is in a table. The kernel is part of the key because traced and counted dispatches can have ids in
 /// common.

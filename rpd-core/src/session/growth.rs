@@ -5,8 +5,8 @@ use std::io;
 
 use super::columns::span_of;
 use super::{Session, Table, order};
-use crate::column::Storage;
 use crate::ids::Nanoseconds;
+use crate::storage::column::Storage;
 
 /// Number of records between two checks of the lengths of the tables.
 const CHECK_INTERVAL: usize = 1024;

@@ -48,12 +48,12 @@ pub use tables::{
 pub use window::Window;
 
 use crate::agent::Agent;
-use crate::column::Storage;
 use crate::domain::Kind;
 use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, CounterId, KernelId, Nanoseconds, OperationId,
     ProcessId, StringId, ThreadId,
 };
+use crate::storage::column::Storage;
 
 /// The library through which the collector received the events of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub struct Process {
     pub psize: u32,
     /// Source of the process's events.
     pub provider: Provider,
-    /// Command line, program first. This, the paths and the environment are escaped text: [`crate::os_text`].
+    /// Command line, program first. This, the paths and the environment are escaped text: [`crate::text::os_text`].
     pub command: Vec<String>,
     /// Working directory when the collector was loaded.
     pub cwd: String,

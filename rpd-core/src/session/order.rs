@@ -6,9 +6,9 @@ use std::cmp::{Ordering, Reverse};
 use std::io;
 
 use super::{Columns, DispatchTable, Session, Strings, Table};
-use crate::column::{BATCH, Column, Storage};
 use crate::ids::{Nanoseconds, OperationId, StringId};
-use crate::sorted::{MERGED, Run, make_heap, runs, take_first};
+use crate::storage::column::{BATCH, Column, Storage};
+use crate::storage::sorted::{MERGED, Run, make_heap, runs, take_first};
 
 /// Sorts every table of `session`.
 pub(super) fn sort(session: &mut Session) {

@@ -3,8 +3,8 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::{DispatchTable, Session, Table};
-use crate::column::Column;
 use crate::ids::{AgentHandle, QueueId, StreamId, ThreadId};
+use crate::storage::column::Column;
 
 /// The columns of a table that refer to threads, agents, queues and streams. Those that the table does not have are
 /// `None` or empty.

@@ -14,7 +14,7 @@ pub use crate::options::ShownFrames;
 pub struct StackModule {
     /// Id, from 1. A file that was unloaded and loaded again has two.
     pub id: u32,
-    /// Path of the file, as escaped text: [`crate::os_text`].
+    /// Path of the file, as escaped text: [`crate::text::os_text`].
     pub path: StringId,
     /// GNU build id in hexadecimal digits; empty when the file has none.
     pub build_id: String,

@@ -5,10 +5,10 @@ use std::collections::BinaryHeap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 
-use crate::by_id::{ById, Windows};
-use crate::column::{BATCH, Column, Storage};
-use crate::growing::Growing;
 use crate::ids::StringId;
+use crate::storage::by_id::{ById, Windows};
+use crate::storage::column::{BATCH, Column, Storage};
+use crate::storage::growing::Growing;
 
 /// Bytes that [`limit`] allows for each row that a table may have in memory: 32 MiB with the default number of rows.
 const BYTES_PER_ROW: usize = 128;

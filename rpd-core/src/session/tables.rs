@@ -8,15 +8,15 @@ use zerocopy::{Immutable, IntoBytes};
 
 use super::Session;
 use super::columns::{Batches, Columns, Indices, span_of};
-use crate::column::{BATCH, Column, Storage};
 use crate::domain::Domain;
 use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId,
     QueueId, StreamId, StringId, ThreadId,
 };
-use crate::optional_column::OptionalColumn;
 use crate::spool::format::{CountedValue, StackRef};
 use crate::spool::record::Table;
+use crate::storage::column::{BATCH, Column, Storage};
+use crate::storage::optional_column::OptionalColumn;
 
 /// Place of a call's raw arguments in [`CallTable::arena`]. Length 0: none were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Immutable, IntoBytes)]

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use super::samples::Issue;
 use super::{DispatchKernels, Session};
 use crate::ids::{AgentHandle, CodeObjectId, DispatchId, KernelId, StringId};
-use crate::number_map::NumberMap;
 use crate::spool::options::SamplingUnit;
+use crate::storage::number_map::NumberMap;
 
 /// Number of bootstrap replicates.
 pub const REPLICATES: usize = 64;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::samples::Issue;
-use crate::column::Column;
 use crate::ids::{AgentHandle, CodeObjectId, DispatchId, KernelId};
+use crate::storage::column::Column;
 
 /// Settings with which an agent was traced.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::io;
 use super::columns::span_of;
 use super::order::sort;
 use super::{Batches, Session, Table};
-use crate::column::Column;
 use crate::ids::Nanoseconds;
+use crate::storage::column::Column;
 
 /// A period of the recording's clock, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use rpd_core::ids::{AgentHandle, Nanoseconds, StringId};
 use rpd_core::options::Options;
 use rpd_core::session::shown::{ShownFrame, expand};
 use rpd_core::session::{ExtendedStrings, Session};
-use rpd_core::sorted::{Keyed, Sorted, Sorter};
+use rpd_core::storage::sorted::{Keyed, Sorted, Sorter};
 use zerocopy::{Immutable, IntoBytes};
 
 use super::tracks::{BINS, Bins, Keys, Track};

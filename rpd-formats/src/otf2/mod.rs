@@ -10,8 +10,6 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
-use rpd_core::by_id::ById;
-use rpd_core::column::Column;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{AgentHandle, Nanoseconds, OperationId, QueueId, ThreadId};
 use rpd_core::naming;
@@ -19,8 +17,10 @@ use rpd_core::options::Options;
 use rpd_core::session::{
     Batches, Columns, KernelLabels, Operation, OperationClass, Session, Strings, Table,
 };
-use rpd_core::sorted::{Keyed, Sorter};
-use rpd_core::temporary::TemporaryDirectory;
+use rpd_core::storage::by_id::ById;
+use rpd_core::storage::column::Column;
+use rpd_core::storage::sorted::{Keyed, Sorter};
+use rpd_core::storage::temporary::TemporaryDirectory;
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::{Output, WriteError, progress};

@@ -66,7 +66,7 @@ mod tests {
             vec![Cell::Null, Cell::Null, 0.5.into(), Cell::Null],
         ];
         let columns = ["text", "number", "share", "nothing"]
-            .map(|name| Column::new(ColumnKind::Any, name));
+            .map(|name| crate::table::Column::new(crate::table::ColumnKind::Any, name));
         let no_inputs: [&std::path::Path; 0] = [];
         let destination = Destination::named(&path, no_inputs);
         write_cells(destination.expect("accepted"), &columns, &rows).expect("written");

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use rpd_core::column::Column;
 use rpd_core::domain::Kind;
 use rpd_core::ids::KernelId;
 use rpd_core::session::{Counter, DispatchTable, KernelSymbol, Session};
+use rpd_core::storage::column::Column;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::records::{duration, symbols};

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use polars::prelude::*;
 use polars_io::prelude::*;
-use rpd_core::by_id::ById;
 use rpd_core::ids::StringId;
 use rpd_core::session::ExtendedStrings;
+use rpd_core::storage::by_id::ById;
 
 use crate::file::PendingFile;
 use crate::{WriteError, progress};

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use rpd_core::args::{ArgLayout, for_each_argument, layout};
-use rpd_core::column::{BATCH, Column};
 use rpd_core::compat::Difference;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{KernelId, StreamId, ThreadId};
 use rpd_core::options::Options;
 use rpd_core::session::{Columns as _, DispatchPlaces, KernelLabels, Operation, Session};
+use rpd_core::storage::column::{BATCH, Column};
+use rpd_core::text::args::{ArgLayout, for_each_argument, layout};
 
 use super::callstacks::Callstacks;
 use super::proto::{

@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use rpd_core::by_id::ById;
 use rpd_core::domain::Domain;
 use rpd_core::session::{Process, Session};
+use rpd_core::storage::by_id::ById;
 
 use super::proto::{field, nested, text, uint};
 use crate::WriteError;

@@ -2,13 +2,13 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use rpd_core::args::{ArgLayout, ValueType, for_each_argument, layout};
 use rpd_core::compat::Difference;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
 use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, Session, StackRef};
 use rpd_core::spool::format::call_flag;
+use rpd_core::text::args::{ArgLayout, ValueType, for_each_argument, layout};
 
 use super::samples::Instructions;
 use crate::WriteError;

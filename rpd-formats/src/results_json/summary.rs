@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 use std::io;
 
-use rpd_core::by_id::ById;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, StringId};
 use rpd_core::session::{KernelLabels, PlausibleTimes, Session, Table};
-use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
+use rpd_core::storage::by_id::ById;
+use rpd_core::storage::sorted::{Keyed, Sorter};
 use zerocopy::{Immutable, IntoBytes};
 
 use super::head::raw;

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use rpd_core::column::{self, Column};
 use rpd_core::session::{Columns as _, DispatchPlaces, DispatchRow, DispatchTable, Session};
+use rpd_core::storage::column::{self, Column};
 
 use super::pages::RowWriter;
 use super::rows::{BATCH, Events, NO_DATA, RowById, RowsById, Writer, in_order_of_ids};

@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use rpd_core::agent::AgentType;
-use rpd_core::by_id::ById;
-use rpd_core::column::Column;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{AgentHandle, KernelId, QueueId, StreamId, StringId, ThreadId};
 use rpd_core::kernel_name::{KernelSpellings, spellings, without_symbol};
 use rpd_core::naming::Target;
 use rpd_core::options::{KernelNames, Options};
 use rpd_core::session::{ExtendedStrings, ResourceKind, Session, Table};
+use rpd_core::storage::by_id::ById;
+use rpd_core::storage::column::Column;
 use rusqlite::{Connection, params};
 
 use super::counters;

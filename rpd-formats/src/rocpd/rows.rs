@@ -6,13 +6,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
-use rpd_core::args::{ArgLayout, for_each_argument, layout};
-use rpd_core::column::{self, Column, Storage};
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{CorrelationId, Nanoseconds, OperationId, QueueId, StreamId, ThreadId};
 use rpd_core::options::Options;
 use rpd_core::session::{CopyRow, MemoryAction, Operation, Session};
-use rpd_core::sorted::{Keyed, Sorter};
+use rpd_core::storage::column::{self, Column, Storage};
+use rpd_core::storage::sorted::{Keyed, Sorter};
+use rpd_core::text::args::{ArgLayout, for_each_argument, layout};
 use zerocopy::{Immutable, IntoBytes};
 
 use super::dispatches::{self, Dispatches};

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::io;
 
 use rpd_core::ids::{CodeObjectId, StringId};
-use rpd_core::number_map::NumberMap;
 use rpd_core::session::Session;
 use rpd_core::session::samples::Issue;
 use rpd_core::session::totals::{Place, Totals};
 use rpd_core::spool::format::sample_flag;
+use rpd_core::storage::number_map::NumberMap;
 use rusqlite::Connection;
 
 use super::names::Names;

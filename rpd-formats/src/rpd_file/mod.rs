@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rpd_core::args::{for_each_argument, layout};
 use rpd_core::domain::Domain;
 use rpd_core::ids::{AgentHandle, StreamId};
-use rpd_core::lookup::Lookup;
 use rpd_core::options::KernelNames;
 use rpd_core::session::shown::Expanded;
 use rpd_core::session::{KernelLabels, Session};
-use rpd_core::sorted::{Keyed, Sorter};
+use rpd_core::storage::lookup::Lookup;
+use rpd_core::storage::sorted::{Keyed, Sorter};
+use rpd_core::text::args::{for_each_argument, layout};
 use rusqlite::{Connection, params};
 use zerocopy::{Immutable, IntoBytes};
 

@@ -177,7 +177,7 @@ impl fmt::Display for UnknownColumn {
         write!(
             f,
             "--sort '{}': {problem}; choose from {}",
-            rpd_core::foreign::shown(&self.wanted),
+            rpd_core::text::foreign::shown(&self.wanted),
             self.columns.join(", ")
         )
     }

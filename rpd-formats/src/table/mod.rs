@@ -324,7 +324,7 @@ fn pipe(text: &str) -> String {
 
 /// A cell is one line, also when a name has several.
 fn one_line(text: &str) -> String {
-    rpd_core::foreign::shown(text).into_owned()
+    rpd_core::text::foreign::shown(text).into_owned()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::io;
 use std::path::Path;
 
-use rpd_core::column::{Column, Storage};
+use rpd_core::storage::column::{Column, Storage};
 
 use super::Cell;
 

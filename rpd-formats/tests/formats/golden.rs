@@ -7,13 +7,13 @@ use crate::support;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rpd_core::args::layout;
-use rpd_core::column::Storage;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::naming::Target;
 use rpd_core::options::{AgentIndex, Format, Options};
 use rpd_core::session::{ExtendedStrings, LoadOptions, Session, Table};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
+use rpd_core::storage::column::Storage;
+use rpd_core::text::args::layout;
 use rpd_formats::rocpd::read::Database;
 use rusqlite::{Connection, OpenFlags, types::Value};
 use written::{write, write_one};

@@ -4,14 +4,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rpd_core::by_id::ById;
-use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{KernelId, Nanoseconds, OperationId, StringId};
 use rpd_core::options::KernelNames;
 use rpd_core::session::{ExtendedStrings, PlausibleTimes, Session, Table};
-use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::spool::durations;
+use rpd_core::storage::by_id::ById;
+use rpd_core::storage::column::Storage;
+use rpd_core::storage::sorted::{Keyed, Sorter};
 use zerocopy::{Immutable, IntoBytes};
 
 use super::{Group, Run, SideFigures};

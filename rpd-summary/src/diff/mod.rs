@@ -5,10 +5,10 @@ mod durations;
 use std::cmp::Reverse;
 
 pub use durations::{Durations, QUANTILE_ERROR, SideOf};
-use rpd_core::column::Column;
 use rpd_core::ids::StringId;
 use rpd_core::session::ExtendedStrings;
-use rpd_core::sorted::{Keyed, Sorter};
+use rpd_core::storage::column::Column;
+use rpd_core::storage::sorted::{Keyed, Sorter};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::SummaryError;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_capture::Marker;
 use rpd_core::options::Backend;
-use rpd_core::temporary::TemporaryDirectory;
+use rpd_core::storage::temporary::TemporaryDirectory;
 use rpd_formats::destination::Destination;
 use rpd_replay::{Excerpt, KernelChoice, KernelName, Options, Part, Verify};
 

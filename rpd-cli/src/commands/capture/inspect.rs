@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Parser;
 use rpd_capture::{Capture, CaptureError, ExcerptOf, Manifest};
 use rpd_core::compat::Compat;
-use rpd_core::foreign::shown;
+use rpd_core::text::foreign::shown;
 
 use rpd_formats::table::shortened;
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use rpd_capture::{Capture, CaptureError, Class};
-use rpd_core::temporary::TemporaryDirectory;
+use rpd_core::storage::temporary::TemporaryDirectory;
 use rpd_formats::destination::Destination;
 
 use crate::exit_status::{DAMAGED, FAILED};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
 use rpd_core::options::{Backend, Options, ProviderChoice};
-use rpd_core::temporary::TemporaryDirectory;
+use rpd_core::storage::temporary::TemporaryDirectory;
 use rpd_formats::destination::Destination;
 use rpd_replay::{
     KernelChoice, KernelName, KernelRuns, Placement, Player, Repeat, ReplayError, Report, Status,

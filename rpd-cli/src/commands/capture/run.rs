@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_capture::{Manifest, Summary};
 use rpd_core::options::{Backend, Options};
-use rpd_core::os_text;
+use rpd_core::text::os_text;
 use rpd_spool::environment::EnvironmentSelection;
 use rpd_spool::options::{CaptureOptions, ProviderChoice};
 

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use rpd_core::compat::Compat;
-use rpd_core::foreign::shown;
 use rpd_core::session::Session;
 use rpd_core::session::hot::{HotPlace, Listing, Tally, listings};
 use rpd_core::session::totals::Measure;
+use rpd_core::text::foreign::shown;
 use rpd_formats::table::{Cell, Column, ColumnKind, Printer, TableFormat, View};
 
 use super::show::{column, issue_text};

@@ -425,7 +425,7 @@ const KERNELS_NAMED: usize = 8;
 
 /// End of a message about a kernel that is not there: the one whose name is near, or those that there are.
 fn other_kernels(wanted: &str, kernels: &[&str]) -> String {
-    if let Some(near) = rpd_core::near::nearest(wanted, kernels.iter().copied()) {
+    if let Some(near) = rpd_core::text::near::nearest(wanted, kernels.iter().copied()) {
         return format!("; did you mean {near}?");
     }
     let (named, rest) = kernels.split_at(kernels.len().min(KERNELS_NAMED));

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use anyhow::Result;
-use rpd_core::foreign::shown;
 use rpd_core::session::hot::{Hot, HotInstruction, HotKernel, HotLine, HotPlace, Tally};
 use rpd_core::session::totals::Measure;
+use rpd_core::text::foreign::shown;
 use rpd_formats::table::{Cell, Column, ColumnKind, View, shortened};
 
 use super::super::tables::{note, printer};

@@ -60,7 +60,9 @@ impl Remarks {
     /// Notes an unknown key.
     pub(super) fn unknown<'a>(&mut self, key: &Key, candidates: impl Iterator<Item = &'a str>) {
         self.add(true, key, || {
-            RemarkKind::Unknown(rpd_core::near::nearest(&key.text, candidates).map(str::to_owned))
+            RemarkKind::Unknown(
+                rpd_core::text::near::nearest(&key.text, candidates).map(str::to_owned),
+            )
         });
     }
 

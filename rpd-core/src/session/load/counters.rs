@@ -8,11 +8,11 @@ use zerocopy::FromBytes;
 use super::super::{Counter, CounterDimension, CounterInstance, CounterValue, Session, ValueRange};
 use super::note_damage;
 use super::records::push_dispatch;
-use crate::column::{BATCH, Column, Storage};
 use crate::ids::{AgentHandle, CounterId};
-use crate::sorted::Sorter;
 use crate::spool::format::{self, CountedValue};
 use crate::spool::reader::{ByteStrings, Record};
+use crate::storage::column::{BATCH, Column, Storage};
+use crate::storage::sorted::Sorter;
 
 /// Counters, their instances and counted values as they were read. They are joined at the end, because the record of
 /// a counter may follow its values.

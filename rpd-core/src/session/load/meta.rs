@@ -8,15 +8,15 @@ use super::super::{
     Session, Table,
 };
 use crate::agent::Agent;
-use crate::column::Storage;
 use crate::domain::Kind;
 use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, OperationId, ProcessId,
     StringId,
 };
-use crate::os_text;
 use crate::spool::format::{self, space};
 use crate::spool::reader::{ByteStrings, Record};
+use crate::storage::column::Storage;
+use crate::text::os_text;
 
 /// Greatest numbers of kinds and operations plus 1. Names with greater numbers are ignored: they are damage.
 const MAX_KINDS: u32 = 256;

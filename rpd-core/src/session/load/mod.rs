@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 use super::columns::span_of;
 use super::growth::Growth;
 use super::{Session, Table};
-use crate::column::Storage;
 use crate::ids::Nanoseconds;
 use crate::spool::format::{self, stream};
 use crate::spool::reader::ProcessSpool;
 use crate::spool::record::RecordKind;
+use crate::storage::column::Storage;
 use meta::Meta;
 use records::Rows;
 

@@ -5,11 +5,11 @@ use std::io;
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::column::Storage;
 use crate::ids::{Nanoseconds, OperationId, StringId};
-use crate::sorted::{Keyed, Sorter};
 use crate::spool::format::{self, StackRef};
 use crate::spool::reader::Record;
+use crate::storage::column::Storage;
+use crate::storage::sorted::{Keyed, Sorter};
 
 /// The start of a range.
 #[derive(Debug, Clone, Copy, Immutable, IntoBytes)]

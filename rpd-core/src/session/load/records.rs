@@ -13,7 +13,6 @@ use super::counters::Counters;
 use super::meta::Meta;
 use super::ranges::{Ranges, StartedRange};
 use super::{end_of_recording, note_damage};
-use crate::column::Storage;
 use crate::domain::Kind;
 use crate::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
@@ -21,6 +20,7 @@ use crate::ids::{
 };
 use crate::spool::format::{self, StackRef, call_flag};
 use crate::spool::reader::{ByteStrings, Record, split_stack};
+use crate::storage::column::Storage;
 
 /// Ranges that were not stopped of which the ledger has more than the number.
 const MAX_OPEN_RANGES: usize = 100;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::super::code::{CodeImage, Sampling};
 use super::super::{SampleRow, Session};
 use super::note_damage;
-use crate::column::{Column, Storage};
 use crate::ids::{AgentHandle, CodeObjectId, CorrelationId, DispatchId, Nanoseconds};
 use crate::spool::format;
 use crate::spool::options::{SamplingMethod, SamplingUnit};
 use crate::spool::reader::Record;
+use crate::storage::column::{Column, Storage};
 
 /// Greatest size of a code object in bytes. A greater size in a record is damage.
 const LARGEST: u64 = 4 << 30;

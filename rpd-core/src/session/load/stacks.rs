@@ -7,11 +7,11 @@ use super::super::stacks::{
 };
 use super::super::{Session, StackRef};
 use super::note_damage;
-use crate::column::Storage;
 use crate::ids::Nanoseconds;
-use crate::os_text;
 use crate::spool::format::{self, stack_flag};
 use crate::spool::reader::Record;
+use crate::storage::column::Storage;
+use crate::text::os_text;
 
 /// Size in bytes up to which a name is kept. Compilers generate names of any length.
 const MAX_NAME: usize = 16 << 10;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::super::Session;
 use super::super::traces::{ChosenDispatch, TraceStream, Tracing};
-use crate::column::{Column, Storage};
 use crate::ids::{AgentHandle, DispatchId, KernelId};
 use crate::spool::format::{self, trace_flag};
 use crate::spool::reader::Record;
+use crate::storage::column::{Column, Storage};
 
 /// Size in bytes from which a part, or a stream, is kept in a file.
 const LONG: usize = 1 << 18;

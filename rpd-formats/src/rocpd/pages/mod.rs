@@ -13,8 +13,8 @@ mod tree;
 use std::collections::HashMap;
 use std::io;
 
-use rpd_core::column::Storage;
-use rpd_core::sorted::{Keyed, Sorter};
+use rpd_core::storage::column::Storage;
+use rpd_core::storage::sorted::{Keyed, Sorter};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use zerocopy::{Immutable, IntoBytes};

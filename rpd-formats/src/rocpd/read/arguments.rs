@@ -2,11 +2,11 @@
 
 use std::io;
 
-use rpd_core::column::{BATCH, Column, Storage};
-use rpd_core::lookup::Lookup;
 use rpd_core::session::ArgsRef;
-use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::spool::format::call_flag;
+use rpd_core::storage::column::{BATCH, Column, Storage};
+use rpd_core::storage::lookup::Lookup;
+use rpd_core::storage::sorted::{Keyed, Sorter};
 use rusqlite::Result;
 use zerocopy::{Immutable, IntoBytes};
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
-use rpd_core::column::{Column, Storage};
 use rpd_core::ids::CounterId;
-use rpd_core::lookup::Lookup;
 use rpd_core::session::{Counter, CounterDimension, CounterInstance, CounterValue, ValueRange};
-use rpd_core::sorted::{Keyed, Sorted, Sorter};
+use rpd_core::storage::column::{Column, Storage};
+use rpd_core::storage::lookup::Lookup;
+use rpd_core::storage::sorted::{Keyed, Sorted, Sorter};
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
 use serde::Deserialize;

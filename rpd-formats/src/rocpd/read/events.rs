@@ -2,10 +2,10 @@
 
 use std::io;
 
-use rpd_core::column::{Column, Storage};
 use rpd_core::ids::{CorrelationId, StringId};
-use rpd_core::lookup::{Lookup, Place};
-use rpd_core::sorted::Keyed;
+use rpd_core::storage::column::{Column, Storage};
+use rpd_core::storage::lookup::{Lookup, Place};
+use rpd_core::storage::sorted::Keyed;
 use rusqlite::{Result, Row};
 use serde::Deserialize;
 use zerocopy::{Immutable, IntoBytes};

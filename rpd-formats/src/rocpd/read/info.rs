@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use rpd_core::agent::{Agent, AgentType};
-use rpd_core::by_id::ById;
-use rpd_core::column::Storage;
 use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, ProcessId, StringId};
 use rpd_core::kernel_name::formatted;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{
     CodeObject, KernelSymbol, Origin, Provider, ResourceKind, ResourceName, Session, Strings,
 };
+use rpd_core::storage::by_id::ById;
+use rpd_core::storage::column::Storage;
 use rusqlite::Result;
 use serde_json::Value;
 

@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 
 use super::connection::Guarded;
 use super::sql::identifier;
-use rpd_core::column::Storage;
 use rpd_core::options::KernelNames;
 use rpd_core::session::stacks::ShownFrames;
 use rpd_core::session::totals::Totals;
 use rpd_core::session::{LoadOptions, Session};
+use rpd_core::storage::column::Storage;
 
 pub use super::error::{Problem, ReadError};
 pub use rpd::{RpdCalls, RpdStacks};

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use rpd_core::column::Storage;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
     StringId, ThreadId,
 };
-use rpd_core::lookup::Lookup;
 use rpd_core::session::{
     AllocationRow, CallRow, CopyRow, CopyTable, DispatchRow, DispatchTable, Growth, LoadOptions,
     Region, ScratchRow, Table, memory_operation,
 };
+use rpd_core::storage::column::Storage;
+use rpd_core::storage::lookup::Lookup;
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
 use serde::Deserialize;

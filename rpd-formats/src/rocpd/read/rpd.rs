@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rpd_core::session::{LONGEST_DURATION, LoadOptions};
-use rpd_core::sorted::{Keyed, Sorted, Sorter};
+use rpd_core::storage::sorted::{Keyed, Sorted, Sorter};
 use rusqlite::Statement;
 use zerocopy::{Immutable, IntoBytes};
 

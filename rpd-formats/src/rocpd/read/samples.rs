@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rpd_core::column::Column;
 use rpd_core::ids::{CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, StringId};
 use rpd_core::options::{SamplingMethod, SamplingUnit};
 use rpd_core::session::code::{CodeImage, CodeLine, Instruction, Sampling, SourceFile};
@@ -11,6 +10,7 @@ use rpd_core::session::samples::{Issue, REASONS};
 use rpd_core::session::totals::{Count, Place, REPLICATES, Replicates, Totals};
 use rpd_core::session::{Growth, SampleRow};
 use rpd_core::spool::format::sample_flag;
+use rpd_core::storage::column::Column;
 use rusqlite::Result;
 
 use super::super::samples::{ISSUED, SAMPLE};

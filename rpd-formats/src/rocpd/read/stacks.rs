@@ -1,14 +1,14 @@
 //! Call stacks, which only databases of rpd have.
 
-use rpd_core::column::Storage;
 use rpd_core::ids::Nanoseconds;
-use rpd_core::lookup::Lookup;
 use rpd_core::session::StackRef;
 use rpd_core::session::stacks::{
     GeneratedFile, GeneratedLines, LocationKind, PythonCode, StackFrame, StackLocation,
     StackModule, StackNode,
 };
-use rpd_core::sorted::Keyed;
+use rpd_core::storage::column::Storage;
+use rpd_core::storage::lookup::Lookup;
+use rpd_core::storage::sorted::Keyed;
 use rusqlite::Result;
 use rusqlite::types::ValueRef;
 use zerocopy::{Immutable, IntoBytes};

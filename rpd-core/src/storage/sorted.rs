@@ -5,7 +5,7 @@ use std::io;
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::column::{BATCH, Column, Storage};
+use crate::storage::column::{BATCH, Column, Storage};
 
 /// A row that has a place among others, by its key. Its bytes go to files, so it is a struct with `#[repr(C)]` without
 /// padding that derives the traits of `zerocopy`.

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::column::Storage;
-use crate::growing::Growing;
+use crate::storage::column::Storage;
+use crate::storage::growing::Growing;
 
 /// Size in bytes of a window: the kernel maps about as many bytes when one of them is read.
 const WINDOW: usize = 64 << 10;

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 use std::io;
 
-use crate::column::{BATCH, Column, Storage};
-use crate::sorted::{Keyed, Sorter};
+use crate::storage::column::{BATCH, Column, Storage};
+use crate::storage::sorted::{Keyed, Sorter};
 
 /// Rows in ascending order of their keys. A look-up is fast when its key is near that of the one before; the memory of
 /// rows in files is given back in between.

@@ -1,6 +1,6 @@
 //! A list of numbers that can be changed at any place, and that moves from memory to a file when it gets long.
 //!
-//! It differs from [`crate::column::Column`], whose values can be read only when all of them have been written.
+//! It differs from [`crate::storage::column::Column`], whose values can be read only when all of them have been written.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::column::{Storage, unwritten};
+use crate::storage::column::{Storage, unwritten};
 
 /// Bytes by which a file grows.
 const STEP: usize = 16 << 20;

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
-use crate::column::{Column, Iter, Storage};
+use crate::storage::column::{Column, Iter, Storage};
 
 /// A column that is empty while no row of its table has a value, and as long as the table from the first value on:
 /// rows without a value have zeros. It is used like a slice.
