@@ -3,6 +3,8 @@
 use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 
+use crate::install::source_root;
+
 /// The files below a directory with one of these extensions.
 ///
 /// # Panics
@@ -17,6 +19,29 @@ pub fn files_below(directory: &Path, extensions: &[&str]) -> Vec<PathBuf> {
         } else if path
             .extension()
             .is_some_and(|found| extensions.iter().any(|extension| found == *extension))
+        {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// The files of the workspace with one of these extensions, without what was built or is hidden.
+///
+/// # Panics
+/// When a directory cannot be read.
+#[must_use]
+pub fn workspace_files(extensions: &[&str]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in read_dir(source_root()).expect("the workspace") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            files.extend(files_below(&path, extensions));
+        } else if path.is_file()
+            && extensions
+                .iter()
+                .any(|end| path.extension().is_some_and(|found| found == *end))
         {
             files.push(path);
         }

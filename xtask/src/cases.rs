@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use rpd_tests::install::source_root;
-use rpd_tests::sources::files_below;
+use rpd_tests::sources::{files_below, workspace_files};
 
 /// Kinds of files that may cite a case.
 const CITING: [&str; 10] = [
@@ -50,18 +50,9 @@ fn cases() -> (BTreeMap<Case, String>, BTreeSet<String>) {
     (cases, subjects)
 }
 
-/// The files that may cite a case, without what was built and the lists of cases themselves.
+/// The files that may cite a case, without the lists of cases themselves.
 fn citing_files() -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(source_root()).expect("the workspace") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().expect("a name").to_str().expect("text");
-        if path.is_dir() && name != "target" && !name.starts_with('.') {
-            files.extend(files_below(&path, &CITING));
-        } else if name.ends_with(".md") {
-            files.push(path);
-        }
-    }
+    let mut files = workspace_files(&CITING);
     let lists = source_root().join("tests/cases");
     files.retain(|file| !file.starts_with(&lists) && !file.ends_with("xtask/src/cases.rs"));
     files

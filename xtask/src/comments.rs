@@ -1,9 +1,7 @@
 //! Rules for doc comments: each is understood without the comments beside it.
 
-use std::path::Path;
-
 use rpd_tests::install::source_root;
-use rpd_tests::sources::files_below;
+use rpd_tests::sources::workspace_files;
 
 /// Beginnings of a comment that only the comment before it explains, as whole words.
 const BACK_REFERENCES: [&str; 29] = [
@@ -67,10 +65,10 @@ fn first_lines(text: &str) -> Vec<(usize, &str)> {
     first
 }
 
-/// The doc comments below a directory that begin with a back-reference, each as file, line and text.
-fn wrong_comments(directory: &Path) -> Vec<String> {
+/// The doc comments of all sources that begin with a back-reference, each as file, line and text.
+fn wrong_comments() -> Vec<String> {
     let mut wrong = Vec::new();
-    for file in files_below(directory, &["rs"]) {
+    for file in workspace_files(&["rs"]) {
         let text = std::fs::read_to_string(&file).expect("a source file");
         let name = file.strip_prefix(source_root()).expect("a file below");
         for (number, line) in first_lines(&text) {
@@ -84,14 +82,7 @@ fn wrong_comments(directory: &Path) -> Vec<String> {
 
 #[test]
 fn doc_comments_begin_without_a_back_reference() {
-    let mut wrong = Vec::new();
-    for entry in std::fs::read_dir(source_root()).expect("the workspace") {
-        let directory = entry.expect("an entry").path();
-        // Only crates are searched: files of dependencies may lie in the build's directory.
-        if directory.join("Cargo.toml").is_file() {
-            wrong.extend(wrong_comments(&directory));
-        }
-    }
+    let wrong = wrong_comments();
     assert!(
         wrong.is_empty(),
         "{} doc comments need the comment before them; say what each is about:\n{}",

@@ -19,6 +19,8 @@ mod layers;
 mod links;
 mod shell;
 mod test;
+#[cfg(test)]
+mod words;
 
 use std::env;
 use std::process::ExitCode;

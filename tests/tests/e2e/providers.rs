@@ -286,7 +286,7 @@ fn the_direct_provider_keeps_older_records_of_a_killed_program() {
     let running = Rpd::new(["--hip-trace", "--kernel-trace", "--provider"])
         .option(["direct", "-f", "rocpd"])
         .start_workload("spin", ["progress"]);
-    let [.., pid] = super::sudden_ends::spinning(&running, 3);
+    let [.., pid] = crate::processes::sudden_ends::spinning(&running, 3);
     std::thread::sleep(Duration::from_millis(600));
     let pid = i32::try_from(pid).expect("a process id");
     // SAFETY: takes no pointers; the process was started by this test and runs until it is killed.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd};
 
-use crate::captures::{capture_of, captured, database, replayed};
+use crate::capture::captures::{capture_of, captured, database, replayed};
 
 /// Packs a launch into `capsule.rpdk` in the directory of the outcome.
 pub(crate) fn packed(capture: &Path, kernel: &str) -> Outcome {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rpd_tests::run::Rpd;
 
-use crate::captures::{capture_of, captured, database, replayed};
+use crate::capture::captures::{capture_of, captured, database, replayed};
 
 /// Checks capture-14.
 #[test]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use rpd_tests::outputs::Database;
 
-use crate::capture_excerpts::{capsule_of, packed};
-use crate::captures::{capture_of, captured, database, replayed};
+use crate::capture::captures::{capture_of, captured, database, replayed};
+use crate::capture::excerpts::{capsule_of, packed};
 
 /// Hash of the 16 KiB of memory that the launch of a capsule finds, and of what it leaves there where it writes all of it.
 fn before_and_after(capture: &Path, launch: u32) -> (String, Option<String>) {

@@ -3,7 +3,7 @@
 use rpd_tests::run::Rpd;
 use rpd_tests::{outputs::Database, workloads};
 
-use super::captures::replayed;
+use crate::capture::captures::replayed;
 
 /// Checks capture-68.
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd};
 
-use crate::stack_answers::GUIDE;
+use crate::stacks::answers::GUIDE;
 
 fn recorded(arguments: &[&str]) -> Outcome {
     Rpd::new([

@@ -3,7 +3,7 @@
 use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd};
 
-use super::thread_trace_runs::traced;
+use crate::thread_trace::runs::traced;
 
 /// The numbers of the dispatches that have a trace.
 fn numbers(outcome: &Outcome) -> Vec<u64> {

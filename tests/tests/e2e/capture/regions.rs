@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rpd_tests::run::{Outcome, Rpd};
 
-use crate::capture_excerpts::{capsule_of, packed};
-use crate::captures::{capture_of, captured, database, replayed};
+use crate::capture::captures::{capture_of, captured, database, replayed};
+use crate::capture::excerpts::{capsule_of, packed};
 
 /// Plays a part at the addresses of the capture and at others; all of its results must be there and be equal.
 fn plays(capture: &Path, results: u32) {

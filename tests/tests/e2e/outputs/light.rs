@@ -156,11 +156,11 @@ fn light_sums_are_readable_during_the_run_and_after_a_kill() {
         let found = names.iter().position(|name| *name == "empty_kernel");
         found.map_or(0, |at| counts[at])
     };
-    let before = super::sudden_ends::spinning(&running, 3);
+    let before = crate::processes::sudden_ends::spinning(&running, 3);
     std::thread::sleep(Duration::from_millis(300));
     let first = look();
     assert!(first >= before[1], "{first} of {before:?}");
-    let [.., pid] = super::sudden_ends::spinning(&running, first + 3);
+    let [.., pid] = crate::processes::sudden_ends::spinning(&running, first + 3);
     std::thread::sleep(Duration::from_millis(300));
     let second = look();
     assert!(second >= first + 3, "{second} after {first}");
@@ -178,7 +178,7 @@ fn light_sums_are_readable_during_the_run_and_after_a_kill() {
 #[test]
 fn live_without_a_light_recording_is_refused() {
     let running = Rpd::new(["--kernel-trace"]).start_workload("spin", ["progress"]);
-    let [.., pid] = super::sudden_ends::spinning(&running, 1);
+    let [.., pid] = crate::processes::sudden_ends::spinning(&running, 1);
     let out = running.directory().join("out");
     let live = Rpd::plain(["live"]).option([&out]).run().expect_code(1);
     let text = format!(

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rpd_tests::run::{Outcome, Rpd};
 
-use crate::captures::{capture_of, captured, database, replayed};
-use crate::sudden_ends::on_small_disk;
+use crate::capture::captures::{capture_of, captured, database, replayed};
+use crate::processes::sudden_ends::on_small_disk;
 
 /// Captures a workload into an existing directory.
 fn captured_over(capture: &Path, workload: &str, arguments: &[&str]) -> Outcome {

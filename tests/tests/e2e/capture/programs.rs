@@ -3,8 +3,8 @@
 use rpd_tests::run::Rpd;
 use rpd_tests::workloads;
 
-use crate::capture_excerpts::{capsule_of, packed};
-use crate::captures::{capture_of, captured, database, replayed, round_trip};
+use crate::capture::captures::{capture_of, captured, database, replayed, round_trip};
+use crate::capture::excerpts::{capsule_of, packed};
 
 /// Checks capture-39 and capture-40, with nodes: host memory of copies that other parameters replace.
 #[test]

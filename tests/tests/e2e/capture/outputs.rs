@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use rpd_tests::run::Rpd;
 
-use crate::capture_excerpts::{capsule_of, packed};
-use crate::captures::{capture_of, captured};
+use crate::capture::captures::{capture_of, captured};
+use crate::capture::excerpts::{capsule_of, packed};
 
 /// All files below a directory with their content.
 fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {

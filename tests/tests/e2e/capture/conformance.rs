@@ -5,8 +5,8 @@ use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd};
 use rpd_tests::{install, workloads};
 
-use crate::captures::{capture_of, captured, database, replayed, round_trip};
-use crate::sudden_ends::on_small_disk;
+use crate::capture::captures::{capture_of, captured, database, replayed, round_trip};
+use crate::processes::sudden_ends::on_small_disk;
 
 /// Checks capture-13, with less memory.
 #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use rpd_tests::outputs::Table;
 use rpd_tests::run::{Outcome, Rpd};
 
-use super::thread_trace_runs::traced;
+use crate::thread_trace::runs::traced;
 
 /// Checks thread-trace-1.
 #[test]

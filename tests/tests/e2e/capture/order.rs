@@ -3,7 +3,7 @@
 
 use rpd_tests::run::Rpd;
 
-use crate::captures::{capture_of, captured, replayed};
+use crate::capture::captures::{capture_of, captured, replayed};
 
 /// Kinds of streams of `capture-order kinds`, in the order of its launches.
 const KINDS: [&str; 5] = ["null", "blocking", "non-blocking", "per-thread", "priority"];

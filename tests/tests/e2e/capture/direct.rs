@@ -5,7 +5,7 @@ use std::fs;
 use rpd_tests::install;
 use rpd_tests::run::Rpd;
 
-use crate::captures::{capture_of, captured, database, replayed};
+use crate::capture::captures::{capture_of, captured, database, replayed};
 
 /// Names of the calls of a capture, in order.
 fn calls(capture: &std::path::Path) -> Vec<Vec<String>> {

@@ -5,7 +5,7 @@ use rpd_tests::install;
 use rpd_tests::run::{self, Outcome, Rpd};
 use rpd_tests::workloads;
 
-use crate::captures::{
+use crate::capture::captures::{
     capture_of, captured, check_that_calls_waited, database, replayed, round_trip,
 };
 

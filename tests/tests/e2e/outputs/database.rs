@@ -7,7 +7,7 @@ use rpd_tests::run::{Rpd, skipped, tool};
 use rpd_tests::workloads;
 
 /// View names and columns of a database that the original wrote.
-const VIEWS: &str = include_str!("../../golden/rocpd-views.txt");
+const VIEWS: &str = include_str!("../../../golden/rocpd-views.txt");
 
 #[test]
 fn database_of_a_long_run_has_every_record() {

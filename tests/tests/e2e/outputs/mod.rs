@@ -1,0 +1,11 @@
+//! Files, names and tables.
+
+mod allocations;
+mod argument_results;
+mod compat;
+mod database;
+mod default_streams;
+mod documented;
+mod files_of_rpd;
+mod light;
+mod names;

@@ -1,0 +1,14 @@
+//! Processes as they really run: how they start, fork, end and are controlled.
+
+mod binding;
+mod control;
+mod foreign;
+mod gate;
+mod ipc;
+mod odd_programs;
+mod open_ranges;
+mod rank_tables;
+mod stress;
+pub(crate) mod sudden_ends;
+mod transparency;
+mod trees;

@@ -1,0 +1,5 @@
+//! PC samples.
+
+mod host_trap;
+mod hot_formats;
+mod stochastic;
