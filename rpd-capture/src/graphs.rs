@@ -34,7 +34,7 @@ pub struct GraphKernel {
     pub instantiated: u64,
     /// The kernel is in a graph that is a node of the launched one.
     pub nested: bool,
-    /// Its groups may wait for each other, by an attribute of the node.
+    /// An attribute of the node lets workgroups of the kernel wait for each other.
     pub cooperative: bool,
     /// A call that changed a kernel of the graph through a node of which the capture does not show which one it is.
     pub unclear: Option<u64>,
@@ -43,7 +43,7 @@ pub struct GraphKernel {
 /// A kernel of a graph, or of an executable one.
 #[derive(Debug, Clone)]
 struct Node {
-    /// Its handle; 0 where the program never had it.
+    /// Handle of the node; 0 where the program never had it.
     handle: u64,
     name: String,
     enabled: bool,

@@ -19,7 +19,7 @@ use crate::player::Player;
 #[derive(Debug)]
 pub(crate) struct ChosenNode {
     pub(crate) kernel: GraphKernel,
-    /// Its node in the graph to which it was added.
+    /// Node of the kernel in the graph to which it was added.
     node: u64,
     /// The graph of which the launched one is an executable copy. It stays until the end: it has the nodes' handles.
     graph: u64,

@@ -15,7 +15,7 @@ pub(crate) trait Choice: Copy + PartialEq + std::fmt::Debug + 'static {
     /// The word of each value of [`Choice::ALL`], in the same order, which is that of messages.
     const WORDS: &'static [&'static str];
 
-    /// Its word.
+    /// The word that stands for this value on the command line.
     fn word(self) -> &'static str;
 
     /// The value that a word means; `None` for any other word.

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 
 /// The files to write.
 pub(super) struct Files {
-    /// Their formats, each once.
+    /// Formats to write, each once.
     pub(super) formats: Vec<Format>,
     /// Directory as escaped text with placeholders, absolute unless one leads.
     pub(super) directory: String,

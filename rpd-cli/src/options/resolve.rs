@@ -148,7 +148,7 @@ pub(super) struct Resolver<'a> {
     /// Patterns that are known to be good.
     pub(super) patterns: HashSet<String>,
     warnings: Vec<String>,
-    /// Those of `warnings`: each is given once.
+    /// The texts in `warnings`, by which each is given once.
     given_warnings: HashSet<String>,
 }
 

@@ -358,7 +358,7 @@ impl OptionValue for Vec<Vec<String>> {
 pub(crate) enum Categories {
     /// All of them, or none.
     All(bool),
-    /// Those that are named.
+    /// The named categories.
     Named(Vec<String>),
 }
 

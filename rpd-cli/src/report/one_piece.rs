@@ -19,8 +19,9 @@ const KEPT: usize = 4 << 20;
 /// A standard stream of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
+    /// Standard output.
     Stdout,
-    /// It may be closed: without it there is nobody to tell.
+    /// Standard error. When it is closed, texts are dropped.
     Stderr,
 }
 

@@ -11,7 +11,7 @@ use crate::spool::kernel_name::{formatted, spellings, without_symbol};
 /// The dispatches that are shown as the kernels of a session, with their names.
 #[derive(Debug)]
 pub struct Kernels<'a> {
-    /// Those of [`Session::kernel_dispatches`].
+    /// The table that [`Session::kernel_dispatches`] chooses.
     pub dispatches: &'a DispatchTable,
     labels: KernelLabels<'a>,
 }

@@ -129,7 +129,7 @@ impl<R: Keyed> Sorted<R> {
         }
     }
 
-    /// These rows in fewer and longer runs.
+    /// Merges runs, so that there are fewer and longer ones. The rows stay the same.
     fn merged(mut self, storage: &Storage) -> io::Result<Self> {
         let (mut rows, mut parts) = (Column::new(), Vec::new());
         let runs = std::mem::take(&mut self.heads);

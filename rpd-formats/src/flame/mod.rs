@@ -50,9 +50,9 @@ pub enum Unit {
 /// A kind of weight that all stacks of a profile have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeightKind {
-    /// Its name, for titles: `calls`, `GPU time`.
+    /// Name of the kind of weight, for titles: `calls`, `GPU time`.
     pub name: String,
-    /// Its unit.
+    /// Unit of the weights.
     pub unit: Unit,
 }
 

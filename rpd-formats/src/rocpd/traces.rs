@@ -15,7 +15,7 @@ pub(super) const VIEWS: &str = include_str!("traces_views.sql");
 pub(super) const DATA_VIEWS: &str = include_str!("traces_data_views.sql");
 /// Table, and view in merged databases, that only databases with thread traces have.
 pub(super) const STREAM: &str = "rpd_trace_stream";
-/// The same for waves over time, which databases of earlier versions lack.
+/// Table, and view in merged databases, of waves over time. Databases of earlier versions lack it.
 pub(super) const OCCUPANCY: &str = "rpd_trace_occupancy";
 const INDICES: &str = "CREATE INDEX rpd_trace_stall_instruction%suffix% ON rpd_trace_stall%suffix% (trace_instruction_id);";
 

@@ -88,7 +88,7 @@ impl Column {
 /// How a table is shown.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// Its format.
+    /// Format of the table.
     pub format: TableFormat,
     /// Unit of the columns of times.
     pub unit: Unit,

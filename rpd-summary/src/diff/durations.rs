@@ -301,7 +301,7 @@ impl Durations {
     fn add_calls(&mut self, session: &Session) -> Result<(), SummaryError> {
         // By id of a text of the session: its id among the names plus 1; 0 is unknown.
         let mut labels = ById::<u32>::zeros(session.strings.len(), self.storage.as_ref());
-        let (api, times) = (&session.calls, PlausibleTimes::from_session(session));
+        let (calls, times) = (&session.calls, PlausibleTimes::from_session(session));
         for index in calls.indices() {
             let group = match session.call(index).domain() {
                 // Marks have no duration.
