@@ -197,7 +197,7 @@ fn execute(given: &Arguments, directory: &Path) -> Result<u8> {
         },
         ..Options::default()
     };
-    let file = program::find(&options)?;
+    let file = program::of_pass(&options)?;
     let inherited = |name: &str| std::env::var_os(name);
     let library_path = inherited("LD_LIBRARY_PATH");
     let links = directory.join("lib");

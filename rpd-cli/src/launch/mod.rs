@@ -94,7 +94,7 @@ fn missing_library(pass: &Pass) -> Option<String> {
 /// Checks a pass as far as possible before the first pass runs.
 fn check(pass: &Pass, environment: &Environment) -> Result<()> {
     let options = &pass.options;
-    program::find(options)?;
+    program::of_pass(options)?;
     names::check(options, &environment.cwd)?;
     if pass.unprofiled.is_some() {
         return Ok(());
@@ -141,7 +141,7 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn run(&mut self, pass: &Pass) -> Result<End> {
         let options = &pass.options;
-        let program = program::find(options)?;
+        let program = program::of_pass(options)?;
         if let Some(why) = &pass.unprofiled {
             return self.run_unprofiled(pass, &program, why);
         }

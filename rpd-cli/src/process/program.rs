@@ -13,7 +13,7 @@ use crate::exit_status::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::failure::Failure;
 
 /// The file to execute for a pass.
-pub(crate) fn find(options: &Options) -> Result<PathBuf, Failure> {
+pub(crate) fn of_pass(options: &Options) -> Result<PathBuf, Failure> {
     let name = options.command.first().map_or("", String::as_str);
     find(&os_text::unescape(name))
 }

@@ -554,7 +554,7 @@ pub(super) fn kept_recording(run: &Path) -> String {
 
 /// A target in which the collector never ran.
 pub(super) fn nothing_loaded(options: &Options) -> String {
-    let why = match program::find(options).map(|program| image::obstacle(&program)) {
+    let why = match program::of_pass(options).map(|program| image::obstacle(&program)) {
         Ok(Some(obstacle)) => format!("the collector cannot be loaded into it: {obstacle}"),
         _ => "it ended before the collector was loaded into it, or its loader ignores LD_PRELOAD"
             .to_owned(),

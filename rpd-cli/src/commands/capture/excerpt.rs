@@ -322,15 +322,15 @@ pub(super) fn keep_part(
         backend,
         quiet,
     };
-    let (directory, made) = playing.beside(output, output, part)?;
+    let (excerpt, made) = playing.beside(output, output, part)?;
     let shown = directory.output.display();
-    let part = directory.path().join(PART);
+    let part = excerpt.path().join(PART);
     let replaced =
         rpd_capture::remove_files(output).and_then(|()| rpd_capture::move_files(&part, output));
     if let Err(error) = replaced {
         let mut kept = directory.output.clone().into_os_string();
         kept.push(".part");
-        let is_kept = directory.persist(Path::new(&kept)).is_ok();
+        let is_kept = excerpt.persist(Path::new(&kept)).is_ok();
         return Err(failure(error)).with_context(|| {
             if is_kept {
                 format!(

@@ -31,8 +31,8 @@ fn finish(unfinished: Unfinished) -> Result<bool> {
     let moving = directory
         .processes()
         .find(|directory| !making.children && directory.join(rpd_capture::MANIFEST).is_file());
-    if let Some(directory) = moving {
-        take_place(&directory, &directory.work)?;
+    if let Some(complete) = moving {
+        take_place(&complete, &directory.work)?;
     } else if !is_complete {
         let spool = directory.spool();
         let processes = std::fs::read_dir(&spool).into_iter().flatten().flatten();

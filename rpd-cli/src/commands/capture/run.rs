@@ -151,7 +151,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         .clone()
         .unwrap_or_else(|| PathBuf::from("rpd-capture"));
     let options = options(given);
-    let file = program::find(&options)?;
+    let file = program::of_pass(&options)?;
     let directory = CaptureDirectory::make(&output, given.overwrite)?;
     let started = start(&options, &file, &directory, given);
     // Without a program there is nothing to capture: the directory is as it was before.

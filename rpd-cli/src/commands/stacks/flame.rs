@@ -127,7 +127,7 @@ impl Arguments {
         let mut profile = Profile::new(&kinds.collect::<Vec<_>>());
         for file in &sources.rpd_files {
             each_rpd_stack(file, |function, cost, frames| {
-                let Some(frames) = frames.filter(|_| matches_globs(&self.calls, function)) else {
+                let Some(frames) = frames.filter(|_| matches_globs(&self.api, function)) else {
                     return;
                 };
                 let call = Frame {
@@ -152,7 +152,7 @@ impl Arguments {
             false,
             |path, session, settings, expanded| {
                 let names = self.naming.over(settings);
-                let costs = costs(session, names, |name| matches_globs(&self.calls, name));
+                let costs = costs(session, names, |name| matches_globs(&self.api, name));
                 crate::commands::note_left_out(path, costs.without_time);
                 let texts = Texts::new(session, expanded);
                 for (used, cost) in &costs.uses {

@@ -201,7 +201,7 @@ impl Arguments {
             .into());
         }
         each_rpd_stack(file, |function, cost, frames| {
-            if !matches_globs(&self.calls, function) {
+            if !matches_globs(&self.api, function) {
                 return;
             }
             let Some(frames) = frames else {
