@@ -49,7 +49,7 @@ fn step_in_its_own_process() {
     let records = step::carry_out(step, Path::new(source), Path::new(directory), options)
         .unwrap_or_else(|error| panic!("{step}: {error}"));
     assert!(records >= RECORDS);
-    let taken = step::Taken::from_self();
+    let taken = step::Taken::by_this_process();
     println!("{PEAK}{} {}", taken.peak, taken.milliseconds);
 }
 
