@@ -61,7 +61,7 @@ pub(super) struct Shape {
     /// `"guid",`, or `pid,` in front of what was counted; empty in the shape of a run.
     pub(super) row: Vec<u8>,
     /// The value is the process id.
-    is_pid: bool,
+    pub(super) is_pid: bool,
     /// Write the header line.
     pub(super) header: bool,
     /// This is the converter's shape.
