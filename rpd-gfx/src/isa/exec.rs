@@ -32,6 +32,15 @@ pub(super) enum WaveState {
     Faulted,
 }
 
+/// A condition that a wave waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Ends when the number of completed barriers of a resource becomes greater than this.
+    Barrier(usize, u64),
+    /// Ends when the semaphore has a unit, or when its waves are released more often than this.
+    Semaphore(usize, u64),
+}
+
 /// Architectural state of a wave.
 pub(super) struct Wave {
     /// VGPRs, then AGPRs.
@@ -51,7 +60,7 @@ pub(super) struct Wave {
     /// State of the wave's execution.
     pub(super) state: WaveState,
     /// The condition that the wave waits for.
-    pub(super) wait: Option<super::gws::Wait>,
+    pub(super) wait: Option<Wait>,
 }
 
 /// Index of a vector register among those of a wave.
@@ -200,53 +209,6 @@ impl Exec<'_> {
     #[inline(always)]
     pub(super) fn vgpr_mut(&mut self, code: u16) -> &mut Lanes {
         &mut self.w.v[register(code)]
-    }
-
-    /// Executes at most `most` instructions of the wave; fewer if it stops before. Returns the number. `WATCHED`:
-    /// reports to the probe.
-    pub(super) fn run<const WATCHED: bool>(&mut self, most: u64) -> u64 {
-        let mut budget = most;
-        let program = self.d.program;
-        let start = program.start();
-        let mut page_number = usize::MAX;
-        let mut page: &[Inst] = &[];
-        while budget > 0 {
-            budget -= 1;
-            let index = (self.w.pc.wrapping_sub(start) >> 2) as usize;
-            if index / PAGE != page_number {
-                page_number = index / PAGE;
-                page = program.page(page_number).unwrap_or_default();
-            }
-            let Some(inst) = page.get(index % PAGE) else {
-                let site = self.site(self.w.pc, 0);
-                self.fail(Fault::Jump { site });
-                return most - budget;
-            };
-            if WATCHED {
-                let (offset, exec) = (self.w.pc.wrapping_sub(start), self.exec());
-                if let Some(trace) = &mut self.trace {
-                    trace.begin(offset, exec);
-                }
-            }
-            self.w.pc += u64::from(inst.words) * 4;
-            self.stats.instructions[inst.class as usize] += 1;
-            if self.w.index_mode == 0 {
-                (inst.run)(self, inst);
-            } else {
-                let inst = super::vop::indexed(self, inst);
-                (inst.run)(self, &inst);
-            }
-            if WATCHED {
-                let next = self.w.pc.wrapping_sub(start);
-                if let Some(trace) = &mut self.trace {
-                    trace.end(super::kind::kind(inst), u64::from(inst.words) * 4, next);
-                }
-            }
-            if self.w.state != WaveState::Running {
-                break;
-            }
-        }
-        most - budget
     }
 
     /// Counts the active lanes of a VALU instruction.

@@ -1,8 +1,9 @@
 //! Static properties of instructions for the timing model: kind and registers.
 
+use super::classify::kind;
 use super::exec::PAGE;
 use super::inst::{Format, Inst, VCC};
-use super::kind::{Kind, Valu, kind};
+use super::kind::{Kind, Valu};
 use super::program::Program;
 
 /// Consecutive registers. Scalar registers have their operand codes below 128, vector registers numbers from 256 on,

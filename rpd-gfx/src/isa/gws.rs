@@ -1,6 +1,6 @@
 //! Global wave sync: resources of a device on which waves of all workgroups of a grid wait for each other.
 
-use super::exec::{Exec, WaveState};
+use super::exec::{Exec, Wait, WaveState};
 use super::inst::{Handler, Inst};
 use std::sync::{Mutex, PoisonError};
 
@@ -20,15 +20,6 @@ struct Resource {
     barriers: u64,
     /// Number of times that all waves which wait for the semaphore were released.
     releases: u64,
-}
-
-/// A condition that a wave waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
-    /// Ends when the number of completed barriers of a resource becomes greater than this.
-    Barrier(usize, u64),
-    /// Ends when the semaphore has a unit, or when its waves are released more often than this.
-    Semaphore(usize, u64),
 }
 
 impl WaveSync {

@@ -9,6 +9,7 @@
 //! (`host`).
 
 mod atomics;
+mod classify;
 mod decode;
 mod dispatch;
 mod division;
@@ -36,6 +37,7 @@ mod mimg;
 mod mubuf;
 mod operand;
 mod program;
+mod run;
 mod schedule;
 mod smem;
 mod sop;
