@@ -58,7 +58,7 @@ sub_commands! {
         Hot = "hot";
         Annotate = "annotate";
     }
-    "[OPTIONS] -- APPLICATION [ARGUMENTS]" {
+    "[OPTIONS] -- PROGRAM [ARGUMENTS]" {
         Capture = "capture";
         Check = "check";
     }
@@ -86,7 +86,7 @@ fn joined(commands: impl Iterator<Item = SubCommand>, separator: &str) -> String
 
 /// The usage of rpd: a line without sub-command and those of sub-commands.
 pub(crate) fn usage() -> String {
-    let mut usage = "rpd [OPTIONS] -- APPLICATION [ARGUMENTS]".to_owned();
+    let mut usage = "rpd [OPTIONS] -- PROGRAM [ARGUMENTS]".to_owned();
     for (commands, arguments) in LINES {
         let names = joined(commands.iter().copied(), "|");
         usage.push_str(&format!("\n       rpd {names} {arguments}"));

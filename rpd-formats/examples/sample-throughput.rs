@@ -12,7 +12,7 @@ use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::code::{CodeLine, Instruction, Sampling};
 use rpd_core::session::hot::listings;
-use rpd_core::session::totals::Totals;
+use rpd_core::session::totals::InstructionTotals;
 use rpd_core::session::{KernelSymbol, SampleRow, Session};
 use rpd_core::spool::format::sample_flag;
 use rpd_core::spool::options::{SamplingMethod, SamplingUnit};
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (files, written) = timed(|| rpd_formats::write(Format::Rocpd, &output))?;
     println!("into a database: {}", rate(samples, written));
     let (of_recording, summed) =
-        timed(|| Ok::<_, Infallible>(lines(&session, &Totals::from_session(&session))))?;
+        timed(|| Ok::<_, Infallible>(lines(&session, &InstructionTotals::from_session(&session))))?;
     println!("by line, of a recording: {}", rate(samples, summed));
     let (of_database, read) = timed(|| -> Result<_, Box<dyn std::error::Error>> {
         let database = Database::open(&files[0])?;
@@ -85,7 +85,7 @@ fn rate(samples: u64, seconds: f64) -> String {
 }
 
 /// Samples by source line, ascending.
-fn lines(session: &Session, totals: &Totals) -> Vec<(u32, u64)> {
+fn lines(session: &Session, totals: &InstructionTotals) -> Vec<(u32, u64)> {
     let mut sums = std::collections::BTreeMap::new();
     for listing in listings(session, totals, Default::default(), |_| true) {
         for instruction in &listing.instructions {

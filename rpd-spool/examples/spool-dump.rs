@@ -147,7 +147,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
             let (_, text) = parse!(format::TimedText, text_len);
             write!(out, "NOTE {text}")?;
         }
-        RecordKind::Totals => write!(out, "{:?}", parse!(format::Totals).0)?,
+        RecordKind::ProcessTotals => write!(out, "{:?}", parse!(format::ProcessTotals).0)?,
         RecordKind::StackModule => {
             let (fixed, path) = parse!(format::StackModule, path_len);
             write!(out, "{fixed:?} {path}")?;

@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 
 use rpd_gfx::access::{
-    Block, Dispatch, DispatchEnd, Item, Level, MAGIC, Problem, Reader, Recorder, Sink, Step, Totals,
+    AccessTotals, Block, Dispatch, DispatchEnd, Item, Level, MAGIC, Problem, Reader, Recorder,
+    Sink, Step,
 };
 use rpd_gfx::isa::{self, Kind, Operation, Probe, Space, Transfer};
 
@@ -84,7 +85,7 @@ fn run(data: &[u8]) {
 
 fn read(data: &[u8]) -> Result<(), Problem> {
     let mut reader = Reader::new(data)?;
-    let mut totals = Totals::default();
+    let mut totals = AccessTotals::default();
     let mut step = Step::default();
     while let Some(item) = reader.next_item()? {
         let Item::Steps(mut steps) = item else {

@@ -13,7 +13,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 use super::bounded::{self, Work};
 use super::process::{self, fork_time};
-use super::totals::Totals;
+use super::totals::ProcessTotals;
 use super::{stacks, thread};
 
 /// Counts a submitted dispatch.
@@ -126,7 +126,7 @@ pub(crate) fn is_of_parent(start: u64) -> bool {
 }
 
 #[inline]
-fn submitted(add: impl FnOnce(&Totals)) {
+fn submitted(add: impl FnOnce(&ProcessTotals)) {
     if let Some(process) = process::current() {
         add(process.totals);
     }
@@ -137,7 +137,7 @@ fn complete<T: IntoBytes + Immutable>(
     start: u64,
     work: Option<Work>,
     record: &T,
-    add: impl FnOnce(&Totals),
+    add: impl FnOnce(&ProcessTotals),
 ) {
     if is_of_parent(start) {
         return;

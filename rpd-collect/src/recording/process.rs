@@ -17,7 +17,7 @@ use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
 use super::child_note::ChildNote;
 use super::guard::Service;
-use super::totals::Totals;
+use super::totals::ProcessTotals;
 use super::{fork, process_record, spares};
 
 /// Bytes of the first meta segment: most processes never use the GPU and need no more.
@@ -36,7 +36,7 @@ pub(crate) struct Process {
     /// The PROCESS record of the process, which is patched later.
     head: OpenRecord,
     /// Sums that the ledger prints.
-    pub(crate) totals: &'static Totals,
+    pub(crate) totals: &'static ProcessTotals,
     /// The place for a note of a forked child.
     child_note: Option<&'static ChildNote>,
     /// The provider's version; 0 before a provider has configured the collector.
@@ -241,7 +241,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
         let _ = std::fs::remove_dir(directory.path());
         return None;
     }
-    let totals = Totals::append(&mut meta);
+    let totals = ProcessTotals::append(&mut meta);
     let child_note = ChildNote::append(&mut meta);
     let inherited = parent.map_or(0, |parent| {
         let records = parent.records.load(Ordering::Relaxed);

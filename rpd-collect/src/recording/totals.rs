@@ -11,9 +11,9 @@ use rpd_spool::record::RecordKind;
 use rpd_spool::writer::{StreamWriter, map_again};
 use zerocopy::{FromZeros, IntoBytes};
 
-/// [`format::Totals`], as it is shared between threads and processes.
+/// [`format::ProcessTotals`], as it is shared between threads and processes.
 #[repr(C)]
-pub(crate) struct Totals {
+pub(crate) struct ProcessTotals {
     _header: RecordHeader,
     pub(crate) dispatches: InFlight,
     pub(crate) copies: InFlight,
@@ -27,16 +27,35 @@ pub(crate) struct Totals {
 }
 
 const _: () = {
-    assert!(size_of::<Totals>() == size_of::<format::Totals>());
-    assert!(offset_of!(Totals, dispatches) == offset_of!(format::Totals, dispatches_begun));
-    assert!(offset_of!(Totals, copies) == offset_of!(format::Totals, copies_begun));
-    assert!(offset_of!(Totals, counted) == offset_of!(format::Totals, counted_begun));
-    assert!(offset_of!(Totals, dispatches_paused) == offset_of!(format::Totals, dispatches_paused));
-    assert!(offset_of!(Totals, lost_processes) == offset_of!(format::Totals, lost_processes));
-    assert!(offset_of!(Totals, lost_records) == offset_of!(format::Totals, lost_records));
-    assert!(offset_of!(Totals, invalid_samples) == offset_of!(format::Totals, invalid_samples));
-    assert!(offset_of!(Totals, lost_samples) == offset_of!(format::Totals, lost_samples));
-    assert!(offset_of!(Totals, unknown_samples) == offset_of!(format::Totals, unknown_samples));
+    assert!(size_of::<ProcessTotals>() == size_of::<format::ProcessTotals>());
+    assert!(
+        offset_of!(ProcessTotals, dispatches)
+            == offset_of!(format::ProcessTotals, dispatches_begun)
+    );
+    assert!(offset_of!(ProcessTotals, copies) == offset_of!(format::ProcessTotals, copies_begun));
+    assert!(offset_of!(ProcessTotals, counted) == offset_of!(format::ProcessTotals, counted_begun));
+    assert!(
+        offset_of!(ProcessTotals, dispatches_paused)
+            == offset_of!(format::ProcessTotals, dispatches_paused)
+    );
+    assert!(
+        offset_of!(ProcessTotals, lost_processes)
+            == offset_of!(format::ProcessTotals, lost_processes)
+    );
+    assert!(
+        offset_of!(ProcessTotals, lost_records) == offset_of!(format::ProcessTotals, lost_records)
+    );
+    assert!(
+        offset_of!(ProcessTotals, invalid_samples)
+            == offset_of!(format::ProcessTotals, invalid_samples)
+    );
+    assert!(
+        offset_of!(ProcessTotals, lost_samples) == offset_of!(format::ProcessTotals, lost_samples)
+    );
+    assert!(
+        offset_of!(ProcessTotals, unknown_samples)
+            == offset_of!(format::ProcessTotals, unknown_samples)
+    );
 };
 
 /// A sum that threads and processes add to.
@@ -77,12 +96,12 @@ impl InFlight {
     }
 }
 
-impl Totals {
+impl ProcessTotals {
     /// Appends the record to the meta stream. Where it cannot be stored, the sums are kept in memory only.
-    pub(crate) fn append(meta: &mut StreamWriter) -> &'static Totals {
-        const SIZE: usize = size_of::<format::Totals>();
-        let mut fixed = format::Totals::new_zeroed();
-        fixed.header = RecordKind::Totals.head(0);
+    pub(crate) fn append(meta: &mut StreamWriter) -> &'static ProcessTotals {
+        const SIZE: usize = size_of::<format::ProcessTotals>();
+        let mut fixed = format::ProcessTotals::new_zeroed();
+        fixed.header = RecordKind::ProcessTotals.head(0);
         let record = meta.append_open(SIZE, |bytes| bytes.copy_from_slice(fixed.as_bytes()));
         let mapped = match record.0 as usize {
             0 => None,
@@ -91,11 +110,11 @@ impl Totals {
         match mapped {
             // SAFETY: the second mapping holds the whole record and is never removed; records lie at multiples of 8, and
             // all accesses to its sums are atomic.
-            Some(address) => unsafe { address.cast::<Totals>().as_ref() },
+            Some(address) => unsafe { address.cast::<ProcessTotals>().as_ref() },
             None => {
-                let zeros: &'static mut format::Totals = Box::leak(Box::new(fixed));
+                let zeros: &'static mut format::ProcessTotals = Box::leak(Box::new(fixed));
                 // SAFETY: both have the same layout, as is asserted above, and the box is never freed.
-                unsafe { &*std::ptr::from_mut(zeros).cast::<Totals>() }
+                unsafe { &*std::ptr::from_mut(zeros).cast::<ProcessTotals>() }
             }
         }
     }

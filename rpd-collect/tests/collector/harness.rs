@@ -5,7 +5,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 
 use rpd_spool::format::{
-    Allocation, CallRecord, Copy, Dispatch, Process, Region, Scratch, TimedText, Totals, tag,
+    Allocation, CallRecord, Copy, Dispatch, Process, ProcessTotals, Region, Scratch, TimedText, tag,
 };
 use rpd_spool::reader::{ProcessSpool, Record, processes};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
@@ -75,7 +75,7 @@ pub(crate) struct Call {
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     pub(crate) process: Option<Process>,
-    pub(crate) totals: Option<Totals>,
+    pub(crate) totals: Option<ProcessTotals>,
     pub(crate) calls: Vec<Call>,
     pub(crate) dispatches: Vec<Dispatch>,
     pub(crate) copies: Vec<Copy>,
@@ -98,7 +98,7 @@ fn read(directory: &Path) -> Recorded {
             found.tags.push(record.header.tag);
             match record.header.tag {
                 tag::PROCESS => found.process = record.parse::<Process>().map(|found| found.0),
-                tag::TOTALS => found.totals = record.parse::<Totals>().map(|found| found.0),
+                tag::TOTALS => found.totals = record.parse::<ProcessTotals>().map(|found| found.0),
                 tag::API => {
                     let (call, tail) = record.parse::<CallRecord>().expect("whole");
                     found.calls.push(Call {

@@ -2,7 +2,9 @@
 
 use std::process::Command;
 
-use rpd_spool::format::{CodeBytes, CodeContent, PcSample, PcSampling, Totals, sample_flag, tag};
+use rpd_spool::format::{
+    CodeBytes, CodeContent, InstructionTotals, PcSample, PcSampling, sample_flag, tag,
+};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
 use super::harness::{collector, each_record, note_text, provider};
@@ -15,7 +17,7 @@ struct Sampled {
     samples: Vec<PcSample>,
     contents: Vec<(u64, [u64; 2])>,
     parts: Vec<([u64; 2], u64, u64, Vec<u8>)>,
-    totals: Option<Totals>,
+    totals: Option<InstructionTotals>,
     notes: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::code::{CodeLine, Instruction};
 use super::samples::{Issue, REASONS, reason};
-use super::totals::{Measure, PlaceTotals, Replicates, Totals};
+use super::totals::{InstructionTotals, Measure, PlaceTotals, Replicates};
 use super::{KernelLabels, Session};
 use crate::ids::{CodeObjectId, KernelId, StringId};
 use crate::options::KernelNames;
@@ -189,7 +189,7 @@ impl HotBuilder {
     pub fn add(
         &mut self,
         session: &Session,
-        totals: &Totals,
+        totals: &InstructionTotals,
         names: KernelNames,
         wanted: impl Fn(&str) -> bool,
     ) {
@@ -354,7 +354,7 @@ pub struct Listing {
 /// The functions that have samples, one listing for each pair of kernel and function, hottest first.
 pub fn listings(
     session: &Session,
-    totals: &Totals,
+    totals: &InstructionTotals,
     names: KernelNames,
     wanted: impl Fn(&str) -> bool,
 ) -> Vec<Listing> {

@@ -152,7 +152,7 @@ impl Measure {
 
 /// PC samples, or cycles of thread traces, added up.
 #[derive(Debug, Clone, Default)]
-pub struct Totals {
+pub struct InstructionTotals {
     /// Unit of the counts: samples or cycles.
     pub measure: Measure,
     /// Sums by place: instruction and kernel.
@@ -162,11 +162,11 @@ pub struct Totals {
 /// Clock rate that is assumed for a GPU whose description has none: 1 GHz.
 const CYCLES_PER_US: u64 = 1000;
 
-impl Totals {
+impl InstructionTotals {
     /// Adds up the samples of a session.
-    pub fn from_session(session: &Session) -> Totals {
+    pub fn from_session(session: &Session) -> InstructionTotals {
         let samples = &session.samples;
-        let mut totals = Totals::default();
+        let mut totals = InstructionTotals::default();
         if samples.is_empty() {
             return totals;
         }
@@ -224,13 +224,13 @@ impl Totals {
     }
 }
 
-impl Totals {
+impl InstructionTotals {
     /// Adds up the cycles of the instructions in a session's thread traces. They are exact, so there are no
     /// replicates. Traces do not show which lanes were enabled.
-    pub fn from_traces(session: &Session) -> Totals {
-        let mut totals = Totals {
+    pub fn from_traces(session: &Session) -> InstructionTotals {
+        let mut totals = InstructionTotals {
             measure: Measure::Cycles,
-            ..Totals::default()
+            ..InstructionTotals::default()
         };
         if session.thread_traces.lines.is_empty() {
             return totals;
@@ -264,12 +264,12 @@ impl Totals {
         totals
     }
 
-    /// [`Totals::from_session`] if the session has samples, else [`Totals::from_traces`].
-    pub fn from_any(session: &Session) -> Totals {
+    /// [`InstructionTotals::from_session`] if the session has samples, else [`InstructionTotals::from_traces`].
+    pub fn from_any(session: &Session) -> InstructionTotals {
         if session.samples.is_empty() {
-            Totals::from_traces(session)
+            InstructionTotals::from_traces(session)
         } else {
-            Totals::from_session(session)
+            InstructionTotals::from_session(session)
         }
     }
 }

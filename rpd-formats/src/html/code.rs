@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
 use rpd_core::session::hot::{Listing, Tally, listings};
-use rpd_core::session::totals::Totals;
+use rpd_core::session::totals::InstructionTotals;
 
 use super::quoted;
 use crate::json::Object;
@@ -17,7 +17,7 @@ const INSTRUCTIONS: usize = 20_000;
 
 /// A JSON object for each function, hottest first.
 pub(super) fn all(session: &Session, options: &Options) -> Vec<String> {
-    let totals = Totals::from_any(session);
+    let totals = InstructionTotals::from_any(session);
     let all = totals.places.values().flat_map(|place| &place.counts);
     let all: u64 = all.map(|(_, count)| count.samples).sum();
     let mut left = INSTRUCTIONS;

@@ -6,7 +6,7 @@ use std::io;
 use rpd_core::ids::{CodeObjectId, StringId};
 use rpd_core::session::Session;
 use rpd_core::session::samples::Issue;
-use rpd_core::session::totals::{Place, Totals};
+use rpd_core::session::totals::{InstructionTotals, Place};
 use rpd_core::spool::format::sample_flag;
 use rpd_core::storage::number_map::NumberMap;
 use rusqlite::Connection;
@@ -66,7 +66,7 @@ pub(super) fn write(writer: &Writer<'_>) -> io::Result<Places> {
     let writer = SampleWriter { writer, session };
     writer.sampling()?;
     writer.images()?;
-    let totals = Totals::from_session(session);
+    let totals = InstructionTotals::from_session(session);
     let places = writer.instructions(&totals)?;
     writer.sources()?;
     writer.samples(&places)?;
@@ -127,7 +127,7 @@ impl SampleWriter<'_> {
         rows.finish()
     }
 
-    fn instructions(&self, totals: &Totals) -> io::Result<Places> {
+    fn instructions(&self, totals: &InstructionTotals) -> io::Result<Places> {
         let code = &self.session.code;
         let mut places = Places::default();
         let columns = [
@@ -268,7 +268,7 @@ impl SampleWriter<'_> {
         rows.finish()
     }
 
-    fn totals(&self, totals: &Totals, places: &Places) -> io::Result<()> {
+    fn totals(&self, totals: &InstructionTotals, places: &Places) -> io::Result<()> {
         let mut sums: Vec<(&Place, _)> = totals.places.iter().collect();
         sums.sort_unstable_by_key(|(place, _)| **place);
         let row = |place: &Place| {

@@ -11,7 +11,7 @@ use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::code::{CodeLine, Instruction};
 use rpd_core::session::samples::Issue;
-use rpd_core::session::totals::{Measure, Totals};
+use rpd_core::session::totals::{InstructionTotals, Measure};
 use rpd_core::session::traces::{OccupiedTime, OccupiedUnit, TraceSummary, TracedLine, TracedWave};
 use rpd_core::session::{KernelSymbol, LoadOptions, Session};
 use rpd_core::stats::SessionStats;
@@ -180,7 +180,7 @@ fn database_has_the_findings_of_traces() {
             panic!("{:?}", traces.summaries);
         };
         assert_eq!((summary.engine, summary.full, summary.lost), (4, true, 1));
-        let totals = Totals::from_any(found);
+        let totals = InstructionTotals::from_any(found);
         assert_eq!(totals.measure, Measure::Cycles);
         let cycles: u64 = (totals.places.values())
             .flat_map(|place| &place.counts)

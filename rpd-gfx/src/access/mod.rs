@@ -3,7 +3,7 @@
 //!
 //! A [`Recorder`] observes a dispatch and passes [`Block`]s of encoded steps to a [`Sink`]. A file is [`MAGIC`]
 //! followed by blocks; blocks of different dispatches may alternate. Each block can be decoded without the others, so
-//! that the complete blocks of a file that was cut off can be read. [`Reader`] reads a file, [`Totals`] adds up what
+//! that the complete blocks of a file that was cut off can be read. [`Reader`] reads a file, [`AccessTotals`] adds up what
 //! instructions did.
 
 mod choice;
@@ -16,7 +16,7 @@ pub use choice::KernelChoice;
 pub use encoding::Step;
 pub use reader::{Dispatch, Item, Problem, Reader, Steps};
 pub use recorder::{Recorder, Sink};
-pub use totals::{LINE, Stride, Totals};
+pub use totals::{AccessTotals, LINE, Stride};
 
 /// First bytes of a file.
 pub const MAGIC: [u8; 8] = *b"RPDACC1\n";

@@ -224,7 +224,7 @@ fn damaged_recordings_of_accesses_are_errors_without_a_panic() {
             let mut bytes = whole.clone();
             bytes[at] = value;
             let mut reader = Reader::new(bytes.as_slice()).expect("the start is sound");
-            let mut totals = Totals::default();
+            let mut totals = AccessTotals::default();
             let mut step = Step::default();
             loop {
                 match reader.next_item() {
@@ -247,8 +247,8 @@ fn damaged_recordings_of_accesses_are_errors_without_a_panic() {
     assert!(errors > 0);
 }
 
-fn totals(space: Space, lanes: u64, address: impl Fn(u64) -> u64) -> Totals {
-    let mut totals = Totals::default();
+fn totals(space: Space, lanes: u64, address: impl Fn(u64) -> u64) -> AccessTotals {
+    let mut totals = AccessTotals::default();
     totals.executed(lanes);
     totals.add(&transfer(space, lanes, address));
     totals

@@ -12,7 +12,7 @@ const MOST_STRIDES: usize = 64;
 
 /// Sums over the executions of an instruction, for one memory space and one direction of access.
 #[derive(Debug, Clone, Default)]
-pub struct Totals {
+pub struct AccessTotals {
     /// Number of executions by waves.
     pub executions: u64,
     /// Number of active lanes, added up over the executions.
@@ -45,7 +45,7 @@ pub enum Stride {
     Irregular,
 }
 
-impl Totals {
+impl AccessTotals {
     /// Adds an execution with this many active lanes. Its accesses are added separately.
     pub fn executed(&mut self, lanes: u64) {
         self.executions += 1;

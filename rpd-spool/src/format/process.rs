@@ -44,7 +44,7 @@ pub const PROVIDER_DIRECT: u32 = 1 << 31;
 /// Sums over the life of a process. The collector adds to each with an atomic operation on the mapped file.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
-pub struct Totals {
+pub struct ProcessTotals {
     /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
     /// Number of dispatches that were submitted and will be recorded when they are complete.

@@ -144,7 +144,7 @@ record_kinds! {
     /// One of the values that a counter yields. Tail: see [`format::CounterInstance`].
     CounterInstance = COUNTER_INSTANCE 16, CounterInstance, Repeated, RecordRole::Fact;
     /// Sums that are kept up to date in place. One per process.
-    Totals = TOTALS 17, Totals, Left, RecordRole::Completeness;
+    ProcessTotals = TOTALS 17, ProcessTotals, Left, RecordRole::Completeness;
     /// A file with code that a stack has frames in. Tail: see [`format::StackModule`]. In the stream of the
     /// thread whose stack had it first, as all facts about stacks. A forked child starts with none and writes those of its own stacks.
     StackModule = STACK_MODULE 18, StackModule, Left, RecordRole::Fact;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use rpd_gfx::access::{Dispatch, DispatchEnd, FILE, Item, Problem, Reader, Step, Totals};
+use rpd_gfx::access::{AccessTotals, Dispatch, DispatchEnd, FILE, Item, Problem, Reader, Step};
 use rpd_gfx::isa::{Operation, Space};
 use rpd_gfx::source::DebugInfo;
 use rpd_spool::regular_file::{self, LARGEST_CODE, Links};
@@ -27,7 +27,7 @@ pub struct LineAccesses {
     /// Number of the line's instructions with this kind of access.
     pub instructions: usize,
     /// Sums of the line's accesses.
-    pub totals: Totals,
+    pub totals: AccessTotals,
 }
 
 /// A recording, summed up.
@@ -62,7 +62,7 @@ struct Sums {
     kernels: Vec<String>,
     /// Places in source code: file and line.
     places: Vec<(String, u32)>,
-    rows: BTreeMap<Key, (BTreeSet<u64>, Totals)>,
+    rows: BTreeMap<Key, (BTreeSet<u64>, AccessTotals)>,
 }
 
 /// Sums up the recording in a directory; of dispatches that `chosen` takes.
@@ -197,7 +197,7 @@ impl Sums {
     }
 
     /// The sums of an instruction in a row.
-    fn row(&mut self, key: Key, address: u64) -> &mut Totals {
+    fn row(&mut self, key: Key, address: u64) -> &mut AccessTotals {
         let (instructions, totals) = self.rows.entry(key).or_default();
         instructions.insert(address);
         totals

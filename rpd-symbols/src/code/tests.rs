@@ -240,7 +240,7 @@ fn totals_find_the_kernel_by_its_function() {
         size: 0,
     });
     look_up_code(&mut session, false);
-    let totals = rpd_core::session::totals::Totals::from_session(&session);
+    let totals = rpd_core::session::totals::InstructionTotals::from_session(&session);
     let kernels: Vec<u64> = totals.places.keys().map(|place| place.kernel.0).collect();
     assert_eq!(kernels, [9, 9]);
     let mut builder = rpd_core::session::hot::HotBuilder::default();

@@ -15,7 +15,7 @@ use rpd_core::compat::Compat;
 use rpd_core::session::Session;
 use rpd_core::session::code::Sampling;
 use rpd_core::session::hot::{Hot, HotBuilder};
-use rpd_core::session::totals::{Measure, Totals};
+use rpd_core::session::totals::{InstructionTotals, Measure};
 use rpd_core::stats::Unit;
 use rpd_formats::flame;
 use rpd_formats::rocpd::read::{Database, Settings};
@@ -89,11 +89,11 @@ enum MeasureName {
 
 impl MeasureSource {
     /// Sums of the kind that is requested; `sampled` are those of samples.
-    fn totals(&self, session: &Session, sampled: Totals) -> Totals {
+    fn totals(&self, session: &Session, sampled: InstructionTotals) -> InstructionTotals {
         match self.from {
             Some(MeasureName::Samples) => sampled,
             None if !sampled.places.is_empty() => sampled,
-            Some(MeasureName::Traces) | None => Totals::from_traces(session),
+            Some(MeasureName::Traces) | None => InstructionTotals::from_traces(session),
         }
     }
 }
@@ -256,7 +256,7 @@ fn each_measured(
     name: &str,
     paths: &[PathBuf],
     source: &MeasureSource,
-    mut take: impl FnMut(&Path, &Session, &Settings, &Totals) -> Result<()>,
+    mut take: impl FnMut(&Path, &Session, &Settings, &InstructionTotals) -> Result<()>,
 ) -> Result<()> {
     let mut found: Option<Measure> = None;
     let mut occupancy = OccupancyOnly::default();

@@ -356,7 +356,7 @@ pub(super) fn load_note(record: &Record<'_>, session: &mut Session) -> Option<()
 }
 
 pub(super) fn load_totals(record: &Record<'_>, session: &mut Session) -> Option<()> {
-    let (totals, _) = record.parse::<format::Totals>()?;
+    let (totals, _) = record.parse::<format::ProcessTotals>()?;
     let ledger = &mut session.ledger;
     let left = |begun: u64, ended: u64| begun.saturating_sub(ended);
     ledger.unfinished_dispatches = left(totals.dispatches_begun, totals.dispatches_ended);

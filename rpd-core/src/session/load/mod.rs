@@ -146,7 +146,7 @@ impl Session {
         let mut rows = Rows::new(options, &storage);
         let mut contents = samples::Contents::default();
         let mut streams = traces::Streams::default();
-        let mut totals = totals::Totals::default();
+        let mut totals = totals::DeviceTotals::default();
         let mut strange = UnreadableRecords::default();
         let mut session = Session::default();
         session.strings.spill_to(&storage);
@@ -209,7 +209,7 @@ impl Session {
                     RecordKind::RuntimeInit => meta::load_runtime(&record, &mut session),
                     RecordKind::End => meta.load_end(&record, &mut session),
                     RecordKind::Note => meta::load_note(&record, &mut session),
-                    RecordKind::Totals => meta::load_totals(&record, &mut session),
+                    RecordKind::ProcessTotals => meta::load_totals(&record, &mut session),
                     RecordKind::PcSample => samples::load_sample(&record, &mut session),
                     RecordKind::PcSampling => samples::load_sampling(&record, &mut session),
                     RecordKind::ThreadTracing => traces::load_tracing(&record, &mut session),

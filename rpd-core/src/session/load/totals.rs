@@ -9,9 +9,9 @@ use crate::spool::reader::Record;
 
 /// The sums as they were read. Operations of copies have names only when the meta stream has been read.
 #[derive(Debug, Default)]
-pub(super) struct Totals(Vec<(u16, format::DeviceTotal)>);
+pub(super) struct DeviceTotals(Vec<(u16, format::DeviceTotal)>);
 
-impl Totals {
+impl DeviceTotals {
     pub(super) fn load(&mut self, record: &Record<'_>) -> Option<()> {
         let (total, _) = record.parse::<format::DeviceTotal>()?;
         // The collector writes the record before it adds the first dispatch or copy.

@@ -24,7 +24,7 @@ use super::connection::Guarded;
 use super::sql::identifier;
 use rpd_core::options::KernelNames;
 use rpd_core::session::stacks::ShownFrames;
-use rpd_core::session::totals::Totals;
+use rpd_core::session::totals::InstructionTotals;
 use rpd_core::session::{LoadOptions, Session};
 use rpd_core::storage::column::Storage;
 
@@ -193,7 +193,10 @@ impl Database {
     ///
     /// # Errors
     /// When SQLite finds the file damaged or locked.
-    pub fn samples(&self, recording: &Recording) -> Result<(Session, Settings, Totals), ReadError> {
+    pub fn samples(
+        &self,
+        recording: &Recording,
+    ) -> Result<(Session, Settings, InstructionTotals), ReadError> {
         self.read(recording, LoadOptions::default(), |source, info, _| {
             samples::totals(source, info)
         })

@@ -7,7 +7,7 @@ use rpd_core::ids::{CodeObjectId, CorrelationId, DispatchId, KernelId, Nanosecon
 use rpd_core::options::{SamplingMethod, SamplingUnit};
 use rpd_core::session::code::{CodeImage, CodeLine, Instruction, Sampling, SourceFile};
 use rpd_core::session::samples::{Issue, REASONS};
-use rpd_core::session::totals::{Count, Place, REPLICATES, Replicates, Totals};
+use rpd_core::session::totals::{Count, InstructionTotals, Place, REPLICATES, Replicates};
 use rpd_core::session::{Growth, SampleRow};
 use rpd_core::spool::format::sample_flag;
 use rpd_core::storage::column::Column;
@@ -192,8 +192,8 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, growth: &mut Growth) ->
 }
 
 /// Reads code and the findings of thread traces into `info.session`, and the sums of samples; not the samples.
-pub(super) fn totals(source: &Source<'_>, info: &mut Info) -> Result<Totals> {
-    let mut totals = Totals::default();
+pub(super) fn totals(source: &Source<'_>, info: &mut Info) -> Result<InstructionTotals> {
+    let mut totals = InstructionTotals::default();
     if !is_present(source)? {
         return Ok(totals);
     }
