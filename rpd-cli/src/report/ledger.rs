@@ -384,7 +384,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     }
     if ledger.paused_dispatches > 0 {
         lines.push(format!(
-            "{name}: {} left out: the program had paused recording",
+            "{name}: {} left out: recording was paused",
             count(ledger.paused_dispatches, "dispatch")
         ));
     }

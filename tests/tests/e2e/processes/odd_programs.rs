@@ -65,7 +65,7 @@ fn a_pause_leaves_out_calls_made_during_it() {
         "{functions:?}"
     );
     assert!(!functions.contains(&"paused"), "{functions:?}");
-    let said = "]: 3 dispatches left out: the program had paused recording\n";
+    let said = "]: 3 dispatches left out: recording was paused\n";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
     // Dispatches that are counted show it themselves.
     let outcome = Rpd::new(["--pmc", "SQ_WAVES", "-f", "csv"]).workload("odd", ["pause"]);
