@@ -129,6 +129,8 @@ pub struct SummaryOptions {
     pub output: String,
     /// Unit of times.
     pub unit: Unit,
+    /// Whether tables are printed in full on a terminal that is too narrow for them.
+    pub wide: bool,
 }
 
 impl SummaryOptions {

@@ -65,6 +65,7 @@ pub(super) fn resolve(given: &Given) -> Result<SummaryOptions, Failure> {
         groups,
         output,
         unit: given.summary_units.value().unwrap_or_default(),
+        wide: given.wide.is_on(),
     })
 }
 
@@ -91,7 +92,11 @@ pub(super) fn without_tables(given: &Given, options: &SummaryOptions) -> Option<
     if options.any() || given.stats.is_on() {
         return None;
     }
-    let settings: [&Named; 2] = [&given.summary_output_file, &given.summary_units];
+    let settings: [&Named; 3] = [
+        &given.summary_output_file,
+        &given.summary_units,
+        &given.wide,
+    ];
     let names: Vec<String> = settings
         .into_iter()
         .filter(|option| option.is_given())

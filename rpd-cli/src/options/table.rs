@@ -199,6 +199,7 @@ options! {
             value("NAME"), from("ROCPROF_STATS_SUMMARY_OUTPUT");
         summary_units: Unit = "Unit of times in the tables: sec, msec, usec or nsec [default: nsec]",
             short('u'), value("UNIT"), from("ROCPROF_STATS_SUMMARY_UNITS");
+        wide: bool = "Print the tables in full on a terminal, too, which is too narrow for them";
     }
     Naming "Kernel naming" {
         mangled_kernels: bool = "Show kernel names as registered, not demangled",

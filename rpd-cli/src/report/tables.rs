@@ -178,7 +178,7 @@ impl<'a> Tables<'a> {
                 return Ok(Some(path));
             }
         };
-        if !is_whole {
+        if !is_whole && !options.summary.wide {
             view.width = match stream {
                 Stream::Stdout => terminal::width(io::stdout()),
                 Stream::Stderr => terminal::width(io::stderr()),
@@ -189,7 +189,7 @@ impl<'a> Tables<'a> {
         if let Ok(columns @ [_, ..]) = left_out.as_deref() {
             let columns = columns.join(", ");
             text.add(&format!(
-                "{:INDENT$}The terminal has no room for {columns}; --summary-output-file NAME writes a file with all\n\n",
+                "{:INDENT$}The terminal has no room for {columns}; --wide prints all\n\n",
                 ""
             ))?;
         }

@@ -211,6 +211,9 @@ fn summary_options_become_tables() {
         "{idle:?}"
     );
     assert!(plan_with("-s --stats -u sec -- a", &[]).warnings.is_empty());
+    let wide = plan_with("-s --wide -- a", &[]).warnings;
+    assert!(wide[0].starts_with("--wide: no effect"), "{wide:?}");
+    assert!(options("-s --stats --wide -- a").summary.wide);
     match run_with("-s -- a", &[("ROCPROF_STATS_SUMMARY_GROUPS", "(")]) {
         Got::Failure(failure) => {
             assert!(failure.message.starts_with("ROCPROF_STATS_SUMMARY_GROUPS"))
