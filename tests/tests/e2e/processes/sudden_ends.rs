@@ -12,7 +12,7 @@ const CSV: [&str; 3] = ["--sys-trace", "-f", "csv"];
 const KERNELS: [&str; 3] = ["--kernel-trace", "-f", "csv"];
 
 /// Calls, launches and process id as `spin` has noted them, once it has made `launches`.
-pub(super) fn spinning(running: &Running, launches: u64) -> [u64; 3] {
+pub(crate) fn spinning(running: &Running, launches: u64) -> [u64; 3] {
     let file = running.directory().join("progress");
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {

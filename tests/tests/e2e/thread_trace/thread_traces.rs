@@ -43,13 +43,13 @@ fn raw_trace_files_are_decoded_without_a_gpu() {
     assert!(done.status.success(), "{error}");
     assert!(out.contains("Dispatch 1 on agent 8118"), "{out}");
     assert!(error.contains("no code objects"), "{error}");
-    let directory = "ui_output_agent_8118_dispatch_1";
-    let stats = std::fs::read_to_string(directory.join(format!("stats_{directory}.csv")));
+    let view = "ui_output_agent_8118_dispatch_1";
+    let stats = std::fs::read_to_string(directory.join(format!("stats_{view}.csv")));
     assert_eq!(
         stats.expect("a file"),
         "\"CodeObj\",\"Vaddr\",\"Instruction\",\"Hitcount\",\"Latency\",\"Stall\",\"Idle\",\"Source\"\n"
     );
-    let wave = std::fs::read_to_string(directory.join(directory).join("se0_sm0_sl0_wv0.json"));
+    let wave = std::fs::read_to_string(directory.join(view).join("se0_sm0_sl0_wv0.json"));
     assert_eq!(
         wave.expect("a file"),
         "{\"name\":\"SE0\",\"duration\":164,\"wave\":{\"cu\":1,\"id\":0,\"simd\":0,\"slot\":0,\"begin\":44,\"end\":208,\
@@ -57,14 +57,14 @@ fn raw_trace_files_are_decoded_without_a_gpu() {
          \"timeline\":[[1,20],[2,4],[3,104],[4,8],[1,28]],\"waitcnt\":[]},\"num_stitched\":0,\"num_insts\":3}"
     );
     for name in ["filenames.json", "code.json", "occupancy.json"] {
-        assert!(directory.join(directory).join(name).exists(), "{name}");
+        assert!(directory.join(view).join(name).exists(), "{name}");
     }
     // Nothing unfinished stays.
     let left = std::fs::read_dir(directory).expect("a directory").count();
     assert_eq!(left, 3);
     let traced = rpd(directory, &["att", "decode", "-f", "pftrace", "--", "."]);
     assert!(traced.status.success());
-    assert!(directory.join(format!("{directory}.pftrace")).exists());
+    assert!(directory.join(format!("{view}.pftrace")).exists());
     // Decoding again replaces the files that are there.
     assert!(rpd(directory, &["att", "decode", "."]).status.success());
 }
