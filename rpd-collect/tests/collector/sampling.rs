@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use rpd_spool::format::{
-    CodeBytes, CodeContent, InstructionTotals, PcSample, PcSampling, sample_flag, tag,
+    CodeBytes, CodeContent, PcSample, PcSampling, ProcessTotals, sample_flag, tag,
 };
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
@@ -17,7 +17,7 @@ struct Sampled {
     samples: Vec<PcSample>,
     contents: Vec<(u64, [u64; 2])>,
     parts: Vec<([u64; 2], u64, u64, Vec<u8>)>,
-    totals: Option<InstructionTotals>,
+    totals: Option<ProcessTotals>,
     notes: Vec<String>,
 }
 

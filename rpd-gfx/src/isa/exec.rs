@@ -1,6 +1,6 @@
 //! The state of a wave, and the operations on it that instructions use.
 
-use super::inst::{EXEC, Inst, M0, VCC, VGPR};
+use super::inst::{EXEC, M0, VCC, VGPR};
 use super::lanes::Lanes;
 use super::memory::Cache;
 use super::trace::Trace;
