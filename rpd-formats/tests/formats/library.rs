@@ -18,7 +18,7 @@ fn own_events_are_kernels_of_a_database_for_sqlite() {
     let path = own_events::write(directory.path()).expect("written");
     assert_eq!(path, directory.path().join("own_results.db"));
     let connection = Connection::open(path).expect("a database");
-    let rows = |sql: &str| -> Vec<(String, u64)> {
+    let rows = |sql: &str| -> Vec<(String, i64)> {
         let mut statement = connection.prepare(sql).expect("SQL");
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
         rows.expect("rows")
@@ -85,6 +85,35 @@ fn slowest_kernels_of_an_original_database_are_those_of_its_view() {
     assert_eq!(rows.len(), 4);
     let listed: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(listed, rows);
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_without_its_feature_is_refused() {
+    use rpd_core::ids::Nanoseconds;
+    use rpd_core::naming::Target;
+    use rpd_core::options::{Format, Options};
+    use rpd_core::session::{DispatchRow, Session};
+
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut session = Session::new();
+    session.dispatches.push(DispatchRow {
+        end: Nanoseconds(1),
+        ..DispatchRow::default()
+    });
+    let output = rpd_formats::Output {
+        session: &session,
+        stats: None,
+        options: &Options::default(),
+        target: &Target {
+            directory: directory.path().to_owned(),
+            prefix: "p".to_owned(),
+        },
+    };
+    let error = rpd_formats::write(Format::Parquet, &output).expect_err("no writer");
+    let expected = "cannot write parquet: this program was built without the feature `parquet` of rpd-formats; \
+        build it with that feature";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
