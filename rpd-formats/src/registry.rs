@@ -11,7 +11,7 @@ use rpd_core::options::{Format, Options};
 
 use crate::otf2::LibraryMissing;
 pub use crate::output::Output;
-use crate::{WriteError, csv, html, otf2, parquet, perfetto, results_json, rocpd};
+use crate::{WriteError, csv, html, otf2, perfetto, results_json, rocpd};
 
 /// Writes a recording in one format and returns the names of the files that it made. It is not called for a recording
 /// without records.
@@ -50,6 +50,15 @@ pub struct FormatEntry {
     /// The function that writes the format. [`write()`] calls it.
     writer: Writer,
 }
+
+#[cfg(feature = "parquet")]
+const PARQUET: Writer = crate::parquet::write;
+/// In place of the writer that this build does not have.
+#[cfg(not(feature = "parquet"))]
+const PARQUET: Writer = |_| {
+    let format = Format::Parquet;
+    Err(WriteError::NotBuilt { format })
+};
 
 /// The registry entry of a format.
 pub const fn entry(format: Format) -> FormatEntry {
@@ -101,7 +110,7 @@ pub const fn entry(format: Format) -> FormatEntry {
             arguments: false,
             statistics: StatisticsUse::Unused,
             library: None,
-            writer: parquet::write,
+            writer: PARQUET,
         },
         Format::Html => FormatEntry {
             note: "a page to look at",

@@ -1,6 +1,7 @@
 //! A session: what one process of one pass recorded, as columns.
 //!
-//! Every writer and every statistic reads this. It is made from a spool ([`Session::open`]) or from a rocpd database.
+//! Every writer and every statistic reads this. It is made from a spool ([`Session::open`]), from a rocpd database, or
+//! from records of another source ([`Session::new`]).
 //! Tables are ordered by start ascending, end descending, then name.
 
 pub mod code;
@@ -429,6 +430,39 @@ pub struct Session {
 }
 
 impl Session {
+    /// A session without records, to be filled with those of another source: records are pushed to the tables, and
+    /// [`Session::sort`] puts them in the order that writers rely on. Ids that records refer to are those in the lists of
+    /// the session; texts come from [`Strings::intern`], and operations from [`Session::add_operation`].
+    ///
+    /// ```
+    /// use rpd_core::domain::Kind;
+    /// use rpd_core::ids::{CorrelationId, Nanoseconds, ThreadId};
+    /// use rpd_core::session::{CallRow, Session};
+    ///
+    /// let mut session = Session::new();
+    /// let operation = session.add_operation(Kind::HipRuntime, "hipMalloc");
+    /// for (number, [start, end]) in (1..).zip([[500, 700], [100, 150]]) {
+    ///     session.calls.push(CallRow {
+    ///         operation,
+    ///         start: Nanoseconds(start),
+    ///         end: Nanoseconds(end),
+    ///         thread: ThreadId(7),
+    ///         correlation: CorrelationId(number),
+    ///         ..CallRow::default()
+    ///     });
+    /// }
+    /// session.sort();
+    /// assert_eq!(session.calls.start[0], Nanoseconds(100));
+    /// assert_eq!(session.operation_name(session.calls.operation[0]), "hipMalloc");
+    /// ```
+    pub fn new() -> Session {
+        Session {
+            // Text 0 is the empty one, which records without a message refer to.
+            strings: Strings::new(),
+            ..Session::default()
+        }
+    }
+
     /// Number of records of all tables together.
     pub fn len(&self) -> usize {
         Table::ALL.iter().map(|table| self.records(*table)).sum()

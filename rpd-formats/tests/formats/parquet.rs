@@ -13,7 +13,7 @@ use rpd_core::session::Session;
 use rpd_tests::skips::skipped;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
-use written::write;
+use written::{lacks_library, write};
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/read_parquet.py");
@@ -53,6 +53,9 @@ fn rows(database: &Connection, sql: &str) -> Value {
 
 #[test]
 fn duckdb_reads_the_rows_of_the_original_from_our_parquet() {
+    if lacks_library(Format::Parquet) {
+        return;
+    }
     let directory = tempfile::tempdir().expect("a directory");
     let database = golden_database();
     let session = support::session(&database);

@@ -20,7 +20,7 @@ use rpd_core::spool::format::call_flag;
 use rpd_formats::WriteError;
 use rpd_formats::rocpd::read::Database;
 use rusqlite::Connection;
-use written::{write, write_one};
+use written::{lacks_library, write, write_one};
 
 const ODD: &str = "quote\" 'single' ; comma, newline\n tab\t \u{fffd} π \\";
 
@@ -442,9 +442,10 @@ fn csv_of_counters_has_odd_values_in_full() {
         .expect("written")
         .expect("a file");
     assert!(
-        !write(Format::Parquet, &session, None, &options, &target)
-            .expect("written")
-            .is_empty()
+        lacks_library(Format::Parquet)
+            || !write(Format::Parquet, &session, None, &options, &target)
+                .expect("written")
+                .is_empty()
     );
 }
 

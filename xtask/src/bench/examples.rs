@@ -13,7 +13,8 @@ fn example(settings: &Settings, package: &str, name: &str, arguments: &[&str]) -
     let mut cargo = shell::cargo();
     cargo.args(["build", "--quiet", "--example", name]);
     let profile = if settings.release {
-        cargo.args(["--release", "--package", package]);
+        // Some of what is measured is turned on by programs that use the package, which are not built here.
+        cargo.args(["--release", "--package", package, "--all-features"]);
         "release"
     } else {
         cargo.arg(install::SAME_DEPENDENCIES);
