@@ -9,11 +9,11 @@
 //! - `memory`: loads;
 //! - [`line_table`]: instructions to lines, after the run;
 //! - `layout`: where the fields are, by version;
+//! - `trampoline`: the stubs that call the evaluator for `-X perf`;
 //! - `runtime`: the interpreter that was found;
 //! - `chain`: the frames of a thread;
 //! - `freed`: whether code objects were freed;
 //! - `code`: fields of code objects;
-//! - `trampoline`: the stubs that call the evaluator for `-X perf`;
 //! - `public_api`: frames of interpreters whose structures are not known.
 
 mod chain;
@@ -221,7 +221,7 @@ impl Placing<'_> {
 
 impl ModuleObserver for Python {
     fn original_of(&self, pc: u64) -> Option<(u32, u64)> {
-        // Where frames are not read, the addresses of the stubs are what tells Python functions apart.
+        // Where Python frames are not read, only the addresses of the stubs tell Python functions apart.
         let runtime = self
             .runtime()
             .filter(|runtime| runtime.layout.is_some() && runtime.trust() != Trust::Refused)?;

@@ -203,7 +203,8 @@ impl Runtime {
         if first == main {
             return Some(States::default());
         }
-        states_of_this_thread(&Checked, lists, first, state)
+        // An interpreter or a thread that ends meanwhile breaks the list for a moment.
+        (0..ATTEMPTS).find_map(|_| states_of_this_thread(&Checked, lists, first, state))
     }
 
     /// Whether the layout was confirmed.
@@ -226,6 +227,8 @@ impl Runtime {
 pub(crate) const STATES: usize = 32;
 /// Interpreters, and states of one interpreter, that are visited: more are a list that was changed while it was followed.
 const LISTED: usize = 1 << 14;
+/// How often the lists are followed before they are given up.
+const ATTEMPTS: usize = 3;
 
 /// Thread states of one thread.
 #[derive(Clone, Copy, Debug, Default)]
