@@ -197,14 +197,16 @@ impl Runtime {
             return Some(States::default());
         };
         let list = (self.runtime + lists.interpreters) as *const usize;
-        // SAFETY: two words of the runtime, which is data of a loaded object.
-        let (first, main) = unsafe { (list.read_volatile(), list.add(1).read_volatile()) };
-        // New interpreters are put before the main one.
-        if first == main {
-            return Some(States::default());
-        }
         // An interpreter or a thread that ends meanwhile breaks the list for a moment.
-        (0..ATTEMPTS).find_map(|_| states_of_this_thread(&Checked, lists, first, state))
+        (0..ATTEMPTS).find_map(|_| {
+            // SAFETY: two words of the runtime, which is data of a loaded object.
+            let (first, main) = unsafe { (list.read_volatile(), list.add(1).read_volatile()) };
+            // New interpreters are put before the main one.
+            if first == main {
+                return Some(States::default());
+            }
+            states_of_this_thread(&Checked, lists, first, state)
+        })
     }
 
     /// Whether the layout was confirmed.

@@ -827,11 +827,13 @@ def interpreters_that_come_and_go_leave_rows_of_other_threads_right():
 
     thread = threading.Thread(target=come_and_go)
     thread.start()
-    for _ in range(300):
-        check()
-        released.probe_bench(20)
-    stop.set()
-    thread.join()
+    try:
+        for _ in range(50):
+            check()
+            released.probe_bench(20)
+    finally:
+        stop.set()
+        thread.join()
 
 
 def a_greenlet_has_its_own_rows():
