@@ -1,5 +1,6 @@
 //! The entry, and the per-thread state.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::facts::{LocationKind, Sink};
@@ -7,6 +8,7 @@ use crate::flags;
 use crate::interner::NoNumber;
 use crate::merge::Places;
 use crate::native::counts::Counts;
+use crate::native::frames::Frame;
 use crate::native::registers::Start;
 use crate::native::walk::Walker;
 use crate::native::{Native, SharedWalk};
@@ -223,7 +225,9 @@ impl Stacks {
             ..
         } = thread;
         // The native walk goes first: it meets the interpreter, which is then looked at.
-        match python.read(&self.python, |module| self.native.modules.is_live(module)) {
+        let stack = addresses(walker.frames(), walked.flags);
+        let is_loaded = |module| self.native.modules.is_live(module);
+        match python.read(&self.python, stack, is_loaded) {
             Outcome::Unreadable => found |= flags::PYTHON_UNREADABLE,
             Outcome::None | Outcome::Frames => {}
         }
@@ -302,6 +306,19 @@ impl Stacks {
         let (locations, nodes) = self.tree.sizes();
         (self.native.modules.len(), locations, nodes)
     }
+}
+
+/// Addresses of a native stack that was walked. How far a truncated one reaches is not known.
+fn addresses(native: &[Frame], flags: u32) -> Range<usize> {
+    let [outermost, .., innermost] = native else {
+        return 0..usize::MAX;
+    };
+    let end = if flags & flags::TRUNCATED != 0 {
+        u64::MAX
+    } else {
+        outermost.sp
+    };
+    innermost.sp as usize..end as usize
 }
 
 impl ThreadStacks {

@@ -77,7 +77,8 @@ impl JitObject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum LocationKind {
-    /// Code of a loaded object: the program, a library or the vDSO.
+    /// Code of a loaded object: the program, a library or the vDSO. A copy of such code that is known as one, a stub of
+    /// Python's `-X perf`, is at the place that it is a copy of.
     Native = 1,
     /// Code of Python, which the interpreter runs.
     Python = 2,

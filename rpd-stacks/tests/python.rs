@@ -143,7 +143,13 @@ cases! {
     /// Checks stacks-84.
     captures_survive_the_end_of_the_interpreter;
     /// Checks stacks-85.
-    a_sub_interpreter_has_its_own_rows_or_none;
+    a_sub_interpreter_has_its_rows_inside_those_of_the_outer_one_or_none;
+    /// Checks stacks-85.
+    sub_interpreters_of_sub_interpreters_have_rows_in_call_order;
+    /// Checks stacks-85.
+    an_interpreter_of_another_thread_adds_no_rows;
+    /// Checks stacks-85.
+    interpreters_that_come_and_go_leave_rows_of_other_threads_right;
     /// Checks stacks-86.
     a_greenlet_has_its_own_rows;
     /// Checks stacks-87.

@@ -45,6 +45,8 @@ const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const DT_STRSZ: u64 = 10;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
+/// Symbols of assembler code that states no type.
+const STT_NOTYPE: u8 = 0;
 const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 
@@ -148,7 +150,7 @@ impl Exports {
             if link | 1 == hash | 1 {
                 let symbol: Symbol = self.value(self.symbols, index.into())?;
                 if symbol.section != 0
-                    && matches!(symbol.info & 15, STT_OBJECT | STT_FUNC)
+                    && matches!(symbol.info & 15, STT_NOTYPE | STT_OBJECT | STT_FUNC)
                     && self.is_name(symbol.name.into(), name.as_bytes())
                 {
                     return Some(Export {

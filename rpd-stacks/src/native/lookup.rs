@@ -170,6 +170,10 @@ impl Lookup {
     ) -> Result<u32, NoNumber> {
         let (native, tree) = (shared.native, shared.tree);
         if module == NO_MODULE {
+            let original = shared.observer.and_then(|known| known.original_of(pc));
+            if let Some((module, pc)) = original {
+                return self.location_in(shared, module, LocationKind::Native, pc, sink);
+            }
             let (registry, changes) = (&native.registry, &native.changes);
             let (buffer, registered) = (&mut self.buffer, &mut self.registered);
             let object = registered.object_at(registry, changes, pc, buffer, sink)?;

@@ -53,6 +53,10 @@ pub(crate) trait ModuleObserver {
     ///
     /// The module is loaded, and `object` is the loader's entry for it.
     unsafe fn module_met(&self, module: u32, object: &Object);
+
+    /// The code that code made at run time is a copy of: index of the module that has it, and the address there that
+    /// corresponds to `pc`. `None` if it is not known to be a copy.
+    fn original_of(&self, pc: u64) -> Option<(u32, u64)>;
 }
 
 /// State of a walk that threads share.

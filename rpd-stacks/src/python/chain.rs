@@ -1,7 +1,10 @@
 //! The Python frames of the calling thread, read from the interpreter's own structures.
 
+use std::ops::Range;
+
 use super::layout::{Grouping, Layout};
 use super::memory::{Memory, Object, plausible};
+use super::runtime::STATES;
 use crate::region::{Region, Zeroed};
 
 /// Frames that a thread can have; a deeper chain is not read.
@@ -131,9 +134,7 @@ impl Chain {
         state: usize,
         first: impl FnOnce() -> bool,
     ) -> Result<(), Unreadable> {
-        let before = (self.frame_count, self.group_count);
-        self.clear();
-        self.differs = false;
+        let before = self.begin();
         let current = memory.word(state + layout.current).ok_or(Unreadable)?;
         if current == 0 || !first() {
             return Ok(());
@@ -145,8 +146,70 @@ impl Chain {
             Grouping::EntryFrame => self.read_entries(memory, layout, state, current)?,
             Grouping::Shim => self.read_shims(memory, layout, current)?,
         }
-        self.is_unchanged = !self.differs && before == (self.frame_count, self.group_count);
+        self.finish(before);
         Ok(())
+    }
+
+    /// Reads the chains of a thread that runs several interpreters, from 3.12 on: that of `state`, which it runs now,
+    /// and those of its `others`. Activations of all interpreters share the native stack, on which each group has its
+    /// anchor, so that the groups are in call order when their anchors are. Groups of the others whose anchors are not
+    /// on `stack` are left out: they wait on a stack of a fiber. `first` is as in [`Chain::read`].
+    #[cold]
+    pub(super) fn read_several<M: Memory>(
+        &mut self,
+        memory: &M,
+        layout: &Layout,
+        (state, others): (usize, &[usize]),
+        stack: &Range<usize>,
+        first: impl FnOnce() -> bool,
+    ) -> Result<(), Unreadable> {
+        let before = self.begin();
+        let mut next = [Next::default(); STATES + 1];
+        let states = std::iter::once(&state).chain(others);
+        for (next, state) in next.iter_mut().zip(states) {
+            let current = memory.word(state + layout.current).ok_or(Unreadable)?;
+            if current != 0 {
+                next.frame = first_of_shims(memory, layout, current)?;
+            }
+        }
+        if !first() {
+            return Ok(());
+        }
+        for next in &mut next {
+            next.anchor = anchor_from(memory, layout, next.frame)?;
+        }
+        loop {
+            let waiting = next.iter_mut().enumerate();
+            let Some((index, next)) = waiting
+                .filter(|(_, next)| next.frame != 0)
+                .min_by_key(|(_, next)| next.anchor)
+            else {
+                break;
+            };
+            let is_shown = index == 0 || stack.contains(&next.anchor);
+            next.frame = if is_shown {
+                self.read_group(memory, layout, next.frame)?
+            } else {
+                after_group(memory, layout, next.frame)?.1
+            };
+            next.anchor = anchor_from(memory, layout, next.frame)?;
+        }
+        self.finish(before);
+        Ok(())
+    }
+
+    /// Prepares for another chain; returns the numbers of frames and groups of the chain before.
+    #[inline(always)]
+    fn begin(&mut self) -> (usize, usize) {
+        let before = (self.frame_count, self.group_count);
+        self.clear();
+        self.differs = false;
+        before
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, before: (usize, usize)) {
+        self.is_unchanged = !self.differs && before == (self.frame_count, self.group_count);
     }
 
     /// Reads the chain of 3.8 to 3.10: frame objects, each run by an activation of its own.
@@ -225,23 +288,36 @@ impl Chain {
         layout: &Layout,
         current: usize,
     ) -> Result<(), Unreadable> {
-        let mut frame = if layout.root_c_frame == 0 {
-            current
-        } else {
-            memory
-                .word(current + layout.c_frame_current)
-                .ok_or(Unreadable)?
-        };
+        let mut frame = first_of_shims(memory, layout, current)?;
+        while frame != 0 {
+            frame = self.read_group(memory, layout, frame)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the frames from `frame` to the end of its group. Returns the first frame of the next group, 0 for none.
+    #[inline(always)]
+    fn read_group<M: Memory>(
+        &mut self,
+        memory: &M,
+        layout: &Layout,
+        mut frame: usize,
+    ) -> Result<usize, Unreadable> {
         while frame != 0 {
             let object = memory.object(frame).ok_or(Unreadable)?;
+            let previous = || object.word(layout.frame_previous).ok_or(Unreadable);
             match object.byte(layout.frame_owner).ok_or(Unreadable)? {
-                OWNED_BY_EVALUATOR => self.close(frame)?,
+                OWNED_BY_EVALUATOR => {
+                    self.close(frame)?;
+                    return previous();
+                }
                 OWNED_BY_THREAD_STATE => break,
                 owner => self.push_complete(memory, layout, &object, owner)?,
             }
-            frame = object.word(layout.frame_previous).ok_or(Unreadable)?;
+            frame = previous()?;
         }
-        self.close(0)
+        self.close(0)?;
+        Ok(0)
     }
 
     /// Adds an interpreter frame unless it is still being set up: then it has no line, and the interpreter itself does
@@ -270,6 +346,55 @@ impl Chain {
         }
         self.push(code, (lasti as i64).max(-1))
     }
+}
+
+/// Where the chain of one of several states goes on.
+#[derive(Clone, Copy, Default)]
+struct Next {
+    /// The next frame, 0 at the end.
+    frame: usize,
+    /// The anchor of its group.
+    anchor: usize,
+}
+
+/// The first frame of the chain of 3.12 and later.
+#[inline(always)]
+fn first_of_shims<M: Memory>(
+    memory: &M,
+    layout: &Layout,
+    current: usize,
+) -> Result<usize, Unreadable> {
+    // Before 3.13 a thread's state has its first frame in a C frame.
+    if layout.root_c_frame == 0 {
+        Ok(current)
+    } else {
+        let first = memory.word(current + layout.c_frame_current);
+        first.ok_or(Unreadable)
+    }
+}
+
+/// The anchor of the group that `frame` is in, the largest address if it has none.
+fn anchor_from<M: Memory>(memory: &M, layout: &Layout, frame: usize) -> Result<usize, Unreadable> {
+    Ok(after_group(memory, layout, frame)?.0)
+}
+
+/// The anchor of the group that `frame` is in, the largest address if it has none, and the first frame of the next group,
+/// 0 for none.
+fn after_group<M: Memory>(
+    memory: &M,
+    layout: &Layout,
+    mut frame: usize,
+) -> Result<(usize, usize), Unreadable> {
+    while frame != 0 {
+        let object = memory.object(frame).ok_or(Unreadable)?;
+        let previous = object.word(layout.frame_previous).ok_or(Unreadable)?;
+        match object.byte(layout.frame_owner).ok_or(Unreadable)? {
+            OWNED_BY_EVALUATOR => return Ok((frame, previous)),
+            OWNED_BY_THREAD_STATE => break,
+            _ => frame = previous,
+        }
+    }
+    Ok((usize::MAX, 0))
 }
 
 const OWNED_BY_GENERATOR: u8 = 1;

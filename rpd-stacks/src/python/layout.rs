@@ -25,6 +25,9 @@ pub(crate) struct Layout {
     pub(crate) grouping: Grouping,
     /// `_PyRuntime` to the thread state that finalizes, or null.
     pub(crate) finalizing: usize,
+    /// Where the states of threads are listed; `None` before 3.12, where the state that belongs to a thread is not known
+    /// if it runs several interpreters.
+    pub(crate) states: Option<StateLists>,
     /// Thread state to the first frame (3.8 to 3.10, 3.13 on) or to the current `CFrame` (3.11, 3.12).
     pub(crate) current: usize,
     /// Thread state to the current `CFrame` and to the outermost `CFrame` (3.10 to 3.12).
@@ -69,9 +72,25 @@ pub(crate) struct Layout {
     pub(crate) bytes_data: usize,
 }
 
+/// Offsets of the links from `_PyRuntime` to interpreters and from these to the states of their threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StateLists {
+    /// `_PyRuntime` to the interpreter that was made last. The main interpreter, the last of the list, is named one word
+    /// further.
+    pub(crate) interpreters: usize,
+    /// Interpreter to the next one, and to its first thread state.
+    pub(crate) interpreter_next: usize,
+    pub(crate) interpreter_states: usize,
+    /// Thread state to the next one, to its interpreter, and to the `pthread_t` of its thread.
+    pub(crate) state_next: usize,
+    pub(crate) state_interpreter: usize,
+    pub(crate) state_thread: usize,
+}
+
 const BEFORE_3_12: Layout = Layout {
     grouping: Grouping::Each,
     finalizing: 16,
+    states: None,
     current: 24,
     c_frame: 0,
     root_c_frame: 0,
@@ -139,6 +158,14 @@ const V3_11: Layout = Layout {
 
 const V3_12: Layout = Layout {
     grouping: Grouping::Shim,
+    states: Some(StateLists {
+        interpreters: 40,
+        interpreter_next: 0,
+        interpreter_states: 72,
+        state_next: 8,
+        state_interpreter: 16,
+        state_thread: 136,
+    }),
     root_c_frame: 272,
     c_frame_previous: 8,
     c_frame_current: 0,
@@ -160,7 +187,13 @@ struct TableOrder {
     words: usize,
     free_threaded: usize,
     finalizing: usize,
+    interpreters: usize,
+    interpreter_next: usize,
+    interpreter_states: usize,
+    state_next: usize,
+    state_interpreter: usize,
     current_frame: usize,
+    state_thread: usize,
     frame_previous: usize,
     frame_code: usize,
     frame_instruction: usize,
@@ -186,7 +219,13 @@ const TABLE_3_13: TableOrder = TableOrder {
     words: 71,
     free_threaded: 0,
     finalizing: 2,
+    interpreters: 3,
+    interpreter_next: 6,
+    interpreter_states: 7,
+    state_next: 19,
+    state_interpreter: 20,
     current_frame: 21,
+    state_thread: 22,
     frame_previous: 27,
     frame_code: 28,
     frame_instruction: 29,
@@ -211,7 +250,13 @@ const TABLE_3_14: TableOrder = TableOrder {
     words: 93,
     free_threaded: 0,
     finalizing: 2,
+    interpreters: 3,
+    interpreter_next: 6,
+    interpreter_states: 7,
+    state_next: 22,
+    state_interpreter: 23,
     current_frame: 24,
+    state_thread: 25,
     frame_previous: 30,
     frame_code: 31,
     frame_instruction: 32,
@@ -274,6 +319,14 @@ fn own_table(memory: &impl Memory, runtime: usize, order: &TableOrder) -> Option
     // Fields of the C frames stay 0: from 3.13 on the first frame is in the thread's state.
     Some(Layout {
         finalizing: offset(order.finalizing)?,
+        states: Some(StateLists {
+            interpreters: offset(order.interpreters)?,
+            interpreter_next: offset(order.interpreter_next)?,
+            interpreter_states: offset(order.interpreter_states)?,
+            state_next: offset(order.state_next)?,
+            state_interpreter: offset(order.state_interpreter)?,
+            state_thread: offset(order.state_thread)?,
+        }),
         current: offset(order.current_frame)?,
         c_frame: 0,
         root_c_frame: 0,

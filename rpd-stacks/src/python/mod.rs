@@ -9,6 +9,7 @@
 //! - `memory`: loads;
 //! - [`line_table`]: instructions to lines, after the run;
 //! - `layout`: where the fields are, by version;
+//! - `trampoline`: the stubs that call the evaluator for `-X perf`;
 //! - `runtime`: the interpreter that was found;
 //! - `chain`: the frames of a thread;
 //! - `freed`: whether code objects were freed;
@@ -23,7 +24,9 @@ pub mod line_table;
 mod memory;
 mod public_api;
 mod runtime;
+mod trampoline;
 
+use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
@@ -34,7 +37,7 @@ use crate::native::objects::Object;
 use crate::native::rules::NO_MODULE;
 use crate::region::{Region, Zeroed};
 use crate::tree::Tree;
-use chain::Chain;
+use chain::{Chain, Unreadable};
 pub(crate) use chain::{Frame, Group};
 use code::{Content, Identities, Scratch};
 use layout::{Grouping, Layout};
@@ -217,6 +220,15 @@ impl Placing<'_> {
 }
 
 impl ModuleObserver for Python {
+    fn original_of(&self, pc: u64) -> Option<(u32, u64)> {
+        // Where Python frames are not read, only the addresses of the stubs tell Python functions apart.
+        let runtime = self
+            .runtime()
+            .filter(|runtime| runtime.layout.is_some() && runtime.trust() != Trust::Refused)?;
+        let original = runtime.trampoline.as_ref()?.original_of(pc)?;
+        Some((runtime.module, original))
+    }
+
     /// A module may contain an interpreter.
     unsafe fn module_met(&self, module: u32, object: &Object) {
         let Some(examined) = self.examined.get(module as usize) else {
@@ -262,10 +274,7 @@ impl ThreadPython {
 
     /// The locations of some frames (0 is the innermost), outermost first, after [`ThreadPython::locate`].
     #[inline(always)]
-    pub(crate) fn locations(
-        &self,
-        frames: std::ops::Range<usize>,
-    ) -> impl ExactSizeIterator<Item = u32> {
+    pub(crate) fn locations(&self, frames: Range<usize>) -> impl ExactSizeIterator<Item = u32> {
         let count = self.frames().len();
         let found = &self.found[count - frames.end..count - frames.start];
         found.iter().map(|found| found.location)
@@ -286,11 +295,16 @@ impl ThreadPython {
             && self.scratch.usable()
     }
 
-    /// Reads the frames of the calling thread, whose native stack has been walked. `is_loaded` returns of the interpreter's
-    /// module whether it still is.
+    /// Reads the frames of the calling thread, whose native stack has been walked and has the addresses `stack`.
+    /// `is_loaded` returns of the interpreter's module whether it still is.
     #[inline]
-    pub(crate) fn read(&mut self, python: &Python, is_loaded: impl FnOnce(u32) -> bool) -> Outcome {
-        let outcome = self.try_to_read(python, is_loaded);
+    pub(crate) fn read(
+        &mut self,
+        python: &Python,
+        stack: Range<usize>,
+        is_loaded: impl FnOnce(u32) -> bool,
+    ) -> Outcome {
+        let outcome = self.try_to_read(python, stack, is_loaded);
         if outcome != Outcome::Frames {
             self.chain.clear();
         }
@@ -298,7 +312,12 @@ impl ThreadPython {
     }
 
     #[inline(always)]
-    fn try_to_read(&mut self, python: &Python, is_loaded: impl FnOnce(u32) -> bool) -> Outcome {
+    fn try_to_read(
+        &mut self,
+        python: &Python,
+        stack: Range<usize>,
+        is_loaded: impl FnOnce(u32) -> bool,
+    ) -> Outcome {
         let Some(runtime) = python.runtime() else {
             return Outcome::None;
         };
@@ -320,7 +339,7 @@ impl ThreadPython {
         // A build may differ from the headers of its version. The first stack is read with checks before any is
         // trusted.
         if runtime.trust() == Trust::Unproven {
-            match self.prove(runtime, layout, state) {
+            match self.prove(runtime, layout, state, &stack) {
                 Trust::Proven => {}
                 Trust::Unproven => return Outcome::None,
                 Trust::Refused => return Outcome::Unreadable,
@@ -328,25 +347,48 @@ impl ThreadPython {
         }
         // SAFETY: the layout is that of this interpreter, and the frames of this thread stand still.
         let memory = unsafe { Direct::new() };
-        let read = self
-            .chain
-            .read(&memory, layout, state, || runtime.still(layout, state));
-        match read {
+        match self.read_chain(&memory, runtime, layout, state, &stack) {
             Ok(()) if self.chain.frames().is_empty() => Outcome::None,
             Ok(()) => Outcome::Frames,
             Err(_) => Outcome::Unreadable,
         }
     }
 
+    /// Reads the frames of all interpreters that the thread runs. `state` is its state in the one that it runs now.
+    #[inline(always)]
+    fn read_chain(
+        &mut self,
+        memory: &impl Memory,
+        runtime: &Runtime,
+        layout: &Layout,
+        state: usize,
+        stack: &Range<usize>,
+    ) -> Result<(), Unreadable> {
+        let still = || runtime.still(layout, state);
+        let others = runtime.other_states(layout, state).ok_or(Unreadable)?;
+        match others.addresses() {
+            [] => self.chain.read(memory, layout, state, still),
+            others => {
+                let states = (state, others);
+                let chain = &mut self.chain;
+                chain.read_several(memory, layout, states, stack, still)
+            }
+        }
+    }
+
     /// Verifies the layout: reads the frames with reads that cannot fault, and checks that their code objects, texts
     /// and tables are such. A thread without frames proves nothing.
     #[cold]
-    fn prove(&mut self, runtime: &Runtime, layout: &Layout, state: usize) -> Trust {
+    fn prove(
+        &mut self,
+        runtime: &Runtime,
+        layout: &Layout,
+        state: usize,
+        stack: &Range<usize>,
+    ) -> Trust {
         // The read that follows finds what this one found, and not what was located before.
         self.found_count = 0;
-        let read = self
-            .chain
-            .read(&Checked, layout, state, || runtime.still(layout, state));
+        let read = self.read_chain(&Checked, runtime, layout, state, stack);
         let trust = match read {
             Ok(()) if self.chain.frames().is_empty() => return Trust::Unproven,
             Ok(())

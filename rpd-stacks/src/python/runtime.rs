@@ -3,8 +3,9 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::layout::{self, Layout};
-use super::memory::{Direct, Memory, plausible};
+use super::layout::{self, Layout, StateLists};
+use super::memory::{Checked, Direct, Memory, plausible};
+use super::trampoline::Trampoline;
 use crate::native::exports::Exports;
 
 /// A CPython runtime in a loaded object.
@@ -27,6 +28,8 @@ pub(crate) struct Runtime {
     pub(crate) bytes_type: usize,
     /// First address and size of the evaluator.
     pub(crate) evaluator: (usize, usize),
+    /// `None` in versions without perf trampolines.
+    pub(super) trampoline: Option<Trampoline>,
     pub(crate) api: Option<Api>,
     trust: AtomicU8,
 }
@@ -120,6 +123,7 @@ impl Runtime {
                 text_type: address("PyUnicode_Type")?,
                 bytes_type: address("PyBytes_Type")?,
                 evaluator: evaluator.map_or((0, 0), |export| (export.address, export.size)),
+                trampoline: Trampoline::find(&exports),
                 api: Api::find(&exports),
                 trust: AtomicU8::new(Trust::Unproven as u8),
             })
@@ -185,6 +189,26 @@ impl Runtime {
         }
     }
 
+    /// The other states that the calling thread has, beside `state`: each interpreter has its own for a thread that runs
+    /// it. `None` if there are more than [`STATES`], or if the lists cannot be followed.
+    #[inline]
+    pub(crate) fn other_states(&self, layout: &Layout, state: usize) -> Option<States> {
+        let Some(lists) = &layout.states else {
+            return Some(States::default());
+        };
+        let list = (self.runtime + lists.interpreters) as *const usize;
+        // An interpreter or a thread that ends meanwhile breaks the list for a moment.
+        (0..ATTEMPTS).find_map(|_| {
+            // SAFETY: two words of the runtime, which is data of a loaded object.
+            let (first, main) = unsafe { (list.read_volatile(), list.add(1).read_volatile()) };
+            // New interpreters are put before the main one.
+            if first == main {
+                return Some(States::default());
+            }
+            states_of_this_thread(&Checked, lists, first, state)
+        })
+    }
+
     /// Whether the layout was confirmed.
     #[inline(always)]
     pub(crate) fn trust(&self) -> Trust {
@@ -199,6 +223,62 @@ impl Runtime {
     pub(crate) fn set_trust(&self, trust: Trust) {
         self.trust.fetch_max(trust as u8, Ordering::Relaxed);
     }
+}
+
+/// Thread states that one thread can have in different interpreters.
+pub(crate) const STATES: usize = 32;
+/// Interpreters, and states of one interpreter, that are visited: more are a list that was changed while it was followed.
+const LISTED: usize = 1 << 14;
+/// How often the lists are followed before they are given up.
+const ATTEMPTS: usize = 3;
+
+/// Thread states of one thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct States {
+    found: [usize; STATES],
+    count: usize,
+}
+
+impl States {
+    /// Their addresses.
+    #[inline(always)]
+    pub(crate) fn addresses(&self) -> &[usize] {
+        &self.found[..self.count]
+    }
+}
+
+/// The states of the calling thread other than `state`, from the list that begins with `interpreter`. States of other
+/// threads come and go while the lists are followed, so each is read with checks. Those of this thread stay.
+#[cold]
+fn states_of_this_thread(
+    memory: &impl Memory,
+    lists: &StateLists,
+    mut interpreter: usize,
+    state: usize,
+) -> Option<States> {
+    // SAFETY: has no preconditions.
+    let own = unsafe { libc::pthread_self() } as usize;
+    let mut states = States::default();
+    for _ in 0..LISTED {
+        if interpreter == 0 {
+            return Some(states);
+        }
+        let mut other = memory.word(interpreter + lists.interpreter_states)?;
+        for _ in 0..LISTED {
+            if other == 0 {
+                break;
+            }
+            let is_own = memory.word(other + lists.state_thread)? == own
+                && memory.word(other + lists.state_interpreter)? == interpreter;
+            if is_own && other != state {
+                *states.found.get_mut(states.count)? = other;
+                states.count += 1;
+            }
+            other = memory.word(other + lists.state_next)?;
+        }
+        interpreter = memory.word(interpreter + lists.interpreter_next)?;
+    }
+    None
 }
 
 impl Api {

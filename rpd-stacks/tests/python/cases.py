@@ -557,12 +557,22 @@ def perf_trampolines_leave_python_rows_right():
 
     stack = f(10)
     assert names(stack).count("f") == 11 and stack.flags & ~64 == 0, stack
-    frame = sys._getframe()
-    assert any(row.kind == "Jit" for row in stack.rows), stack
+    # A stub is a copy of code of the interpreter, and its frame is one of the interpreter's, which reports leave out.
+    assert not any(row.kind == "Jit" for row in stack.rows), stack
     rows = stack.rows
+    address = lambda name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    start, end = address("_Py_trampoline_func_start"), address("_Py_trampoline_func_end")
+    # The file is mapped from its first byte on, and the loader's offsets count from there.
+    with open("/proc/self/maps") as maps:
+        ranges = [line.split() for line in maps]
+    path = [r[-1] for r in ranges if int(r[0].split("-")[0], 16) <= start < int(r[0].split("-")[1], 16)][0]
+    base = min(int(r[0].split("-")[0], 16) for r in ranges if r[-1] == path)
+    is_stub = lambda row: row.kind == "N" and start <= int(row.offset, 16) + base < end
+    stubs = [row for row in rows if is_stub(row)]
+    assert len(stubs) >= 11, stack
+    assert {os.path.realpath(row.module) for row in stubs} == {os.path.realpath(path)}, stack
     for before, row in zip(rows, rows[1:]):
         assert row.kind != "P" or before.kind in "NP", stack
-    del frame
 
 
 def a_thread_that_hogs_the_gil_delays_no_capture():
@@ -663,40 +673,167 @@ import time; time.sleep(0.02)
     assert clean > 3, "%d of 10 ended without a signal" % clean
 
 
-def a_sub_interpreter_has_its_own_rows_or_none():
-    interpreters = None
-    for name in ("_interpreters", "_xxsubinterpreters"):
-        with contextlib.suppress(ImportError):
-            interpreters = __import__(name)
-            break
-    if interpreters is None:
-        raise Skip("no sub-interpreters")
-    check()
-    # The sub-interpreter calls the library by address: extension modules need not support sub-interpreters.
-    config = ("legacy",) if interpreters.__name__ == "_interpreters" else ()
-    named = {"isolated": False} if (3, 9) <= V < (3, 13) else {}
-    number = interpreters.create(*config, **named)
-    read, write = os.pipe()
-    text = """
+class SubInterpreters:
+    """Sub-interpreters, which call the library by address: extension modules need not support them."""
+
+    INSIDE = """
 import ctypes, os, sys
 sys.path.insert(0, %r)
 import probe
+""" % HERE
+
+    def __init__(self):
+        for name in ("_interpreters", "_xxsubinterpreters"):
+            with contextlib.suppress(ImportError):
+                self.module = __import__(name)
+                return
+        raise Skip("no sub-interpreters")
+
+    def create(self):
+        config = ("legacy",) if self.module.__name__ == "_interpreters" else ()
+        named = {"isolated": False} if (3, 9) <= V < (3, 13) else {}
+        return self.module.create(*config, **named)
+
+    def run(self, number, text):
+        error = self.module.run_string(number, self.INSIDE + text)
+        assert error is None, error
+
+    def rows(self, number, text):
+        """Runs a text that has a stack in `stack` when it ends. Returns its flags and its rows as (kind, name)."""
+        read, write = os.pipe()
+        text += """
+if stack.python():
+    probe.check_places(stack)
+os.write(%d, repr((stack.flags, [(r.kind, getattr(r, "name", "")) for r in stack.rows])).encode())
+"""
+        try:
+            self.run(number, text % write)
+            return eval(os.read(read, 1 << 20).decode())
+        finally:
+            os.close(read)
+            os.close(write)
+
+    def destroy(self, number):
+        with contextlib.suppress(Exception):
+            self.module.destroy(number)
+
+
+def outer_names():
+    """Names of the frames of the caller and further out, outermost first."""
+    return [frame.name for frame in probe.truth(sys._getframe().f_back)]
+
+
+INSIDE = ["<module>", "inside", "capture"]
+
+
+def a_sub_interpreter_has_its_rows_inside_those_of_the_outer_one_or_none():
+    interpreters = SubInterpreters()
+    check()
+    number = interpreters.create()
+    text = """
 def inside():
     return probe.capture(%s)
 stack = inside()
-os.write(%d, repr((stack.flags, [(r.kind, getattr(r, "name", "")) for r in stack.rows])).encode())
 """
     for library in ("probe.held", "probe.released"):
-        interpreters.run_string(number, text % (HERE, library, write))
-        flags, rows = eval(os.read(read, 1 << 20).decode())
+        flags, rows = interpreters.rows(number, text % library)
         python = [name for kind, name in rows if kind == "P"]
         if V >= (3, 12):
-            assert flags == 0 and python == ["<module>", "inside", "capture"], (flags, python)
+            assert flags == 0 and python == outer_names() + ["rows", "run"] + INSIDE, (flags, python)
+            between = [kind for kind, _ in rows[: -rows[::-1].index(("P", "<module>"))]]
+            assert between[-2:] == ["N", "P"], "the native frames that run the inner one stand between"
         else:
             assert flags == probe.UNREADABLE and not python, (flags, python)
-    with contextlib.suppress(Exception):
+    interpreters.destroy(number)
+    check()
+
+
+def sub_interpreters_of_sub_interpreters_have_rows_in_call_order():
+    if V < (3, 12):
+        raise Skip("frames of sub-interpreters are read from 3.12 on")
+    interpreters = SubInterpreters()
+    outer, inner = interpreters.create(), interpreters.create()
+    text = """
+import %s as interpreters
+def middle():
+    error = interpreters.run_string(%d, inner)
+    assert error is None, error
+inner = %r
+middle()
+stack = probe.capture(probe.held)
+"""
+    read, write = os.pipe()
+    innermost = SubInterpreters.INSIDE + """
+def inside():
+    return probe.capture(probe.released)
+stack = inside()
+probe.check_places(stack)
+os.write(%d, repr((stack.flags, [r.name for r in stack.python()])).encode())
+""" % write
+    interpreters.rows(outer, text % (interpreters.module.__name__, inner, innermost))
+    flags, python = eval(os.read(read, 1 << 20).decode())
+    want = outer_names() + ["rows", "run", "<module>", "middle"] + INSIDE
+    assert flags == 0 and python == want, (flags, python, want)
+    for number in (inner, outer):
         interpreters.destroy(number)
     check()
+
+
+def an_interpreter_of_another_thread_adds_no_rows():
+    if V < (3, 12):
+        raise Skip("frames of sub-interpreters are read from 3.12 on")
+    interpreters = SubInterpreters()
+    to_inside, to_outside = os.pipe(), os.pipe()
+    text = """
+def waits():
+    os.write(%d, b"here")
+    os.read(%d, 1)
+waits()
+""" % (to_outside[1], to_inside[0])
+    errors = []
+
+    def work():
+        try:
+            # CPython 3.12 waits for ever for the end of an interpreter that another thread has run.
+            number = interpreters.create()
+            interpreters.run(number, text)
+            interpreters.destroy(number)
+        except Exception as error:
+            errors.append(error)
+            os.write(to_outside[1], b"fail")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert os.read(to_outside[0], 4) == b"here", errors
+    for _ in range(10):
+        check()
+    os.write(to_inside[1], b"x")
+    thread.join()
+    assert not errors, errors
+    check()
+
+
+def interpreters_that_come_and_go_leave_rows_of_other_threads_right():
+    if V < (3, 12):
+        raise Skip("frames of sub-interpreters are read from 3.12 on")
+    interpreters = SubInterpreters()
+    stop = threading.Event()
+
+    def come_and_go():
+        while not stop.is_set():
+            number = interpreters.create()
+            interpreters.run(number, "pass")
+            interpreters.destroy(number)
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        for _ in range(50):
+            check()
+            released.probe_bench(20)
+    finally:
+        stop.set()
+        thread.join()
 
 
 def a_greenlet_has_its_own_rows():
