@@ -460,7 +460,10 @@ fn push_integer(types: &mut Vec<u8>, body: &mut Vec<u8>, value: i64) {
         _ => (6, 8),
     };
     types.push(kind);
-    body.extend_from_slice(&value.to_be_bytes()[8 - bytes..]);
+    // Appending 8 bytes and dropping those that are not needed is faster than copying any number of bytes.
+    let shifted = value.checked_shl(64 - 8 * bytes).unwrap_or_default();
+    body.extend_from_slice(&shifted.to_be_bytes());
+    body.truncate(body.len() - (8 - bytes as usize));
 }
 
 fn push_real(types: &mut Vec<u8>, body: &mut Vec<u8>, value: f64) {
@@ -475,7 +478,10 @@ fn push_real(types: &mut Vec<u8>, body: &mut Vec<u8>, value: f64) {
 /// `kind`: 12 for bytes, 13 for a text.
 #[inline]
 fn push_bytes(types: &mut Vec<u8>, body: &mut Vec<u8>, bytes: &[u8], kind: u64) {
-    types.extend_from_slice(Varints::new(2 * bytes.len() as u64 + kind).bytes());
+    match 2 * bytes.len() as u64 + kind {
+        short @ ..0x80 => types.push(short as u8),
+        long => types.extend_from_slice(Varints::new(long).bytes()),
+    }
     body.extend_from_slice(bytes);
 }
 
