@@ -198,6 +198,12 @@ impl<'a> Writer<'a> {
         let names = self.by_operation(|operation| self.ids.string(operation.name));
         let kinds = self.by_operation(|operation| operation.kind);
         let mut regions = self.rows_of::<RegionRow>("rocpd_region")?;
+        if calls
+            .indices()
+            .is_sorted_by_key(|index| calls.start[index].0.cast_signed())
+        {
+            regions = regions.ordered();
+        }
         let mut tracks = HashMap::new();
         let mut track_rows = self.rows("rocpd_track", &["id", "tid", "name_id"])?;
         let mut samples = self.rows_of::<SampleRow>("rocpd_sample")?;
@@ -562,7 +568,8 @@ struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     fn new(writer: &Writer<'a>) -> io::Result<Arguments<'a>> {
         Ok(Arguments {
-            rows: writer.rows_of::<Argument<'_>>("rocpd_arg")?,
+            // Calls come in the order of their events.
+            rows: writer.rows_of::<Argument<'_>>("rocpd_arg")?.ordered(),
             layouts: HashMap::new(),
         })
     }

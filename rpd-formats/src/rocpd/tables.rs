@@ -54,8 +54,10 @@ impl Table {
     fn create(&self, layout: Layout) -> String {
         let mut columns: Vec<&Column> = self.columns.iter().collect();
         if layout == Layout::Rpd {
-            // At the end of a row they take no space.
-            columns.sort_by_key(|column| column.is_constant);
+            // At the end of a row they take no space: SQLite keeps a key of integers beside the row.
+            columns.sort_by_key(|column| {
+                column.is_constant || column.definition.ends_with("INTEGER NOT NULL PRIMARY KEY")
+            });
         }
         let columns: Vec<&str> = columns.iter().map(|column| column.definition).collect();
         let (base, columns) = (self.base, columns.join(",\n    "));

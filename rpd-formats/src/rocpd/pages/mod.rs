@@ -129,6 +129,8 @@ impl Keyed for IntegerEntry {
 enum Entries<'f> {
     /// In any order, and the page of the index's root.
     Integers(Sorter<IntegerEntry>, u32),
+    /// In order: the value of the row before.
+    OrderedIntegers(Tree<'f>, i64),
     /// In order: the text of the row that is made, and that of the row before it.
     Texts(Tree<'f>, Vec<u8>, Option<Vec<u8>>),
 }
@@ -156,7 +158,7 @@ pub(in crate::rocpd) struct RowWriter<'f> {
 
 impl<'f> RowWriter<'f> {
     /// Writes into `table`, which is empty. The values of its rows come in the order of `columns`, which stand in that of the
-    /// table; what is not among them has its default. Entries of indices are kept in `storage` when there are many.
+    /// table, but the id, which comes anywhere before the last; what is not among them has its default. Entries of indices are kept in `storage` when there are many.
     ///
     /// # Errors
     /// When the table is not among `tables`, or its columns or indices are others.
@@ -174,27 +176,22 @@ impl<'f> RowWriter<'f> {
         let shape = (tables.0.get(table)).ok_or_else(|| unfit("there is no such table"))?;
         let mut constants = Vec::new();
         let mut defaults = Vec::new();
-        let mut id_at = None;
+        let id = shape.columns.iter().find(|column| column.is_id);
+        let id_at = id.and_then(|id| columns.iter().position(|column| *column == id.name));
         let mut between = Constants::default();
         for column in &shape.columns {
-            if columns.get(defaults.len()) == Some(&&*column.name) {
-                if column.is_id {
-                    id_at = Some(defaults.len());
-                }
+            if id_at == Some(defaults.len()) {
+                constants.push(Constants::default());
+                defaults.push(Value::Null);
+            }
+            if column.is_id {
+                // Its place in the record is empty.
+                push_value(&mut between.types, &mut between.body, &Value::Null);
+            } else if columns.get(defaults.len()) == Some(&&*column.name) {
                 constants.push(std::mem::take(&mut between));
-                defaults.push(if column.is_id {
-                    // Its place in the record is empty.
-                    Value::Null
-                } else {
-                    column.default.clone()
-                });
+                defaults.push(column.default.clone());
             } else {
-                let default = if column.is_id {
-                    &Value::Null
-                } else {
-                    &column.default
-                };
-                push_value(&mut between.types, &mut between.body, default);
+                push_value(&mut between.types, &mut between.body, &column.default);
             }
         }
         if defaults.len() != columns.len() {
@@ -235,6 +232,18 @@ impl<'f> RowWriter<'f> {
         })
     }
 
+    /// Has rows come in the order of their indexed numbers: entries of indices are written at once then, instead of being
+    /// collected. A row that is out of order is an error.
+    pub(in crate::rocpd) fn ordered(mut self) -> RowWriter<'f> {
+        for (_, entries) in &mut self.indices {
+            if let Entries::Integers(_, root) = *entries {
+                let tree = Tree::new(self.file, Kind::Index, root);
+                *entries = Entries::OrderedIntegers(tree, i64::MIN);
+            }
+        }
+        self
+    }
+
     /// What stands before the next value. Returns whether the value is one that the record needs.
     #[inline]
     fn next(&mut self, is_default: impl FnOnce(&Value) -> bool) -> bool {
@@ -261,9 +270,8 @@ impl<'f> RowWriter<'f> {
         let at = self.at;
         if self.id_at == Some(at) {
             self.id = value;
-            self.next(|_| true);
-            self.types.push(0);
-            return self.keep(false);
+            self.at += 1;
+            return self;
         }
         self.keys[at] = Some(value);
         let is_needed = self.next(|default| *default == Value::Integer(value));
@@ -355,6 +363,15 @@ impl<'f> RowWriter<'f> {
                     let value = self.keys[*at].ok_or_else(|| unordered("no number"))?;
                     sorter.push(IntegerEntry { value, id: self.id })?;
                 }
+                Entries::OrderedIntegers(tree, before) => {
+                    let value = self.keys[*at].ok_or_else(|| unordered("no number"))?;
+                    if value < *before {
+                        return Err(unordered("a number that is less than the one before"));
+                    }
+                    *before = value;
+                    let (types, body) = (&mut self.types, &mut self.body);
+                    add_integer_entry(tree, types, body, IntegerEntry { value, id: self.id })?;
+                }
                 Entries::Texts(tree, own, before) => {
                     if before.as_ref().is_some_and(|before| *before >= *own) {
                         return Err(unordered("a text that does not come after the one before"));
@@ -386,21 +403,32 @@ impl<'f> RowWriter<'f> {
                     let mut tree = Tree::new(self.file, Kind::Index, root);
                     let (mut types, mut body) = (Vec::new(), Vec::new());
                     for entry in sorter.finish()? {
-                        types.clear();
-                        body.clear();
-                        for value in [entry.value, entry.id] {
-                            push_integer(&mut types, &mut body, value);
-                        }
-                        let header = record_header(types.len());
-                        tree.entry([header.bytes(), &types, &body])?;
+                        add_integer_entry(&mut tree, &mut types, &mut body, entry)?;
                     }
                     tree.finish()?;
                 }
-                Entries::Texts(tree, _, _) => tree.finish()?,
+                Entries::OrderedIntegers(tree, _) | Entries::Texts(tree, _, _) => tree.finish()?,
             }
         }
         Ok(())
     }
+}
+
+/// Adds an entry to the tree of its index; `types` and `body` are room to make its record in.
+#[inline]
+fn add_integer_entry(
+    tree: &mut Tree<'_>,
+    types: &mut Vec<u8>,
+    body: &mut Vec<u8>,
+    entry: IntegerEntry,
+) -> io::Result<()> {
+    types.clear();
+    body.clear();
+    for value in [entry.value, entry.id] {
+        push_integer(types, body, value);
+    }
+    let header = record_header(types.len());
+    tree.entry([header.bytes(), types, body])
 }
 
 fn unordered(what: &str) -> io::Error {
@@ -432,7 +460,10 @@ fn push_integer(types: &mut Vec<u8>, body: &mut Vec<u8>, value: i64) {
         _ => (6, 8),
     };
     types.push(kind);
-    body.extend_from_slice(&value.to_be_bytes()[8 - bytes..]);
+    // Appending 8 bytes and dropping those that are not needed is faster than copying any number of bytes.
+    let shifted = value.checked_shl(64 - 8 * bytes).unwrap_or_default();
+    body.extend_from_slice(&shifted.to_be_bytes());
+    body.truncate(body.len() - (8 - bytes as usize));
 }
 
 fn push_real(types: &mut Vec<u8>, body: &mut Vec<u8>, value: f64) {
@@ -447,7 +478,10 @@ fn push_real(types: &mut Vec<u8>, body: &mut Vec<u8>, value: f64) {
 /// `kind`: 12 for bytes, 13 for a text.
 #[inline]
 fn push_bytes(types: &mut Vec<u8>, body: &mut Vec<u8>, bytes: &[u8], kind: u64) {
-    types.extend_from_slice(Varints::new(2 * bytes.len() as u64 + kind).bytes());
+    match 2 * bytes.len() as u64 + kind {
+        short @ ..0x80 => types.push(short as u8),
+        long => types.extend_from_slice(Varints::new(long).bytes()),
+    }
     body.extend_from_slice(bytes);
 }
 

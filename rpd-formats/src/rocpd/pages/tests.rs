@@ -9,6 +9,8 @@ const SCHEMA: &str = "
     CREATE TABLE t (id INTEGER NOT NULL PRIMARY KEY, guid TEXT NOT NULL DEFAULT 'it''s', a INTEGER DEFAULT 0, r REAL DEFAULT 0.5,
         s TEXT, b BLOB, k INTEGER NOT NULL DEFAULT 7, extdata JSONB NOT NULL DEFAULT '{}', pid INTEGER DEFAULT 9);
     CREATE INDEX t_k ON t (k);
+    CREATE TABLE last (k INTEGER, s TEXT DEFAULT 'x', id INTEGER NOT NULL PRIMARY KEY, extdata JSONB NOT NULL DEFAULT '{}');
+    CREATE INDEX last_k ON last (k);
     CREATE TABLE plain (a INTEGER, s TEXT);
     CREATE TABLE texts (id INTEGER NOT NULL PRIMARY KEY, s TEXT NOT NULL UNIQUE);";
 const COLUMNS: [&str; 7] = ["id", "a", "r", "s", "b", "k", "extdata"];
@@ -260,6 +262,32 @@ fn rows_without_an_id_are_numbered() {
 }
 
 #[test]
+fn rows_with_the_id_at_their_end_are_indexed_in_their_order() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let connection = with_pages(&directory.path().join("pages.db"), 512, |file, tables| {
+        let mut writer = RowWriter::new(file, tables, "last", &["id", "k", "s"], None)?.ordered();
+        for id in 1..3000 {
+            let text = if id % 2 == 0 { "x" } else { "y" };
+            writer
+                .integer(id * 2)
+                .integer(id / 3)
+                .text(text)
+                .end_row()?;
+        }
+        writer.finish()
+    });
+    let found = dump(
+        &connection,
+        "SELECT id, k, s, extdata FROM last INDEXED BY last_k WHERE k = 500",
+    );
+    let row = |id, text: &str| {
+        let [text, extdata] = [text, "{}"].map(|text| Value::Text(text.to_owned()));
+        vec![Value::Integer(id), Value::Integer(500), text, extdata]
+    };
+    assert_eq!(found, [row(3000, "x"), row(3002, "y"), row(3004, "x")]);
+}
+
+#[test]
 fn rows_out_of_order_are_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     with_pages(&directory.path().join("pages.db"), 512, |file, tables| {
@@ -269,8 +297,11 @@ fn rows_out_of_order_are_refused() {
         let mut writer = RowWriter::new(file, tables, "texts", &["id", "s"], None)?;
         writer.integer(1).text("b").end_row()?;
         assert!(writer.integer(2).text("a").end_row().is_err());
+        let mut writer = RowWriter::new(file, tables, "t", &["id", "k"], None)?.ordered();
+        writer.integer(1).integer(2).end_row()?;
+        assert!(writer.integer(2).integer(1).end_row().is_err());
         assert!(RowWriter::new(file, tables, "none", &["id"], None).is_err());
-        assert!(RowWriter::new(file, tables, "t", &["k", "id"], None).is_err());
+        assert!(RowWriter::new(file, tables, "t", &["k", "a"], None).is_err());
         Ok(())
     });
 }
