@@ -342,7 +342,7 @@ mod tests {
         0
     }
 
-    /// A runtime that is newer than the tables here.
+    /// A runtime that is newer than the tables here. Checks capture-47.
     #[test]
     fn functions_that_are_not_known_stay_as_they_are() {
         const MORE: usize = 3;

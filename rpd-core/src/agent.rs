@@ -76,7 +76,7 @@ trait Number: Copy {
     fn read(from: Fields<'_>, offset: usize) -> Self;
     fn value(self) -> Value;
     /// The value as this type; 0 when it is of another sort.
-    fn of(value: Value) -> Self;
+    fn from_value(value: Value) -> Self;
 }
 
 macro_rules! unsigned {
@@ -90,7 +90,7 @@ macro_rules! unsigned {
                 Value::Unsigned(self.into())
             }
 
-            fn of(value: Value) -> $type {
+            fn from_value(value: Value) -> $type {
                 match value {
                     Value::Unsigned(number) => number as $type,
                     Value::Signed(_) | Value::Dim3(_) => 0,
@@ -110,7 +110,7 @@ impl Number for i32 {
         Value::Signed(self)
     }
 
-    fn of(value: Value) -> i32 {
+    fn from_value(value: Value) -> i32 {
         match value {
             Value::Signed(number) => number,
             Value::Unsigned(_) | Value::Dim3(_) => 0,
@@ -130,7 +130,7 @@ impl Number for dim3 {
         Value::Dim3(self)
     }
 
-    fn of(value: Value) -> dim3 {
+    fn from_value(value: Value) -> dim3 {
         match value {
             Value::Dim3(numbers) => numbers,
             Value::Unsigned(_) | Value::Signed(_) => [0; 3],
@@ -176,7 +176,7 @@ macro_rules! described {
                 $(Property {
                     name: without_prefix(stringify!($property)),
                     get: |from| from.$property.value(),
-                    set: |to, value| to.$property = Number::of(value),
+                    set: |to, value| to.$property = Number::from_value(value),
                 },)*
             ];
 

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::control::{CONTROL_FILE, ControlServer};
+pub use super::format::record_len;
 use super::format::{CallRecord, MAGIC, RecordHeader, SegmentHeader, VERSION, segment_flag};
 use super::image::{ProcessImage, pid_namespace};
 use super::mapping::Mapping;
@@ -558,10 +559,4 @@ fn store_end(mapping: &Mapping, address: usize, retval: u64, end: u64) {
     };
     field(std::mem::offset_of!(CallRecord, retval)).store(retval, Ordering::Relaxed);
     field(std::mem::offset_of!(CallRecord, end)).store(end, Ordering::Release);
-}
-
-/// Bytes of a record with this fixed part and tail.
-#[inline]
-pub const fn record_len(fixed: usize, tail: usize) -> usize {
-    (fixed + tail).next_multiple_of(8)
 }

@@ -40,7 +40,9 @@ fn is_constructor_of(line: &str, type_name: Option<&str>) -> bool {
         return false;
     };
     let names = ["Self"].into_iter().chain(type_name);
-    rest.starts_with(['(', '_', '<'])
+    // A function outside of a block is no constructor.
+    line.starts_with(' ')
+        && rest.starts_with(['(', '_', '<'])
         && !arguments.contains("self")
         && names.into_iter().any(|name| has_name(returned, name))
 }

@@ -43,6 +43,12 @@ pub const MAGIC: [u8; 8] = *b"RPDSPOOL";
 /// Version of this layout. Readers refuse files of other versions.
 pub const VERSION: u32 = 1;
 
+/// Bytes of a record with this fixed part and tail.
+#[inline]
+pub const fn record_len(fixed: usize, tail: usize) -> usize {
+    (fixed + tail).next_multiple_of(8)
+}
+
 /// Values of [`SegmentHeader::stream_kind`].
 pub mod stream {
     /// Facts that occur rarely: process, names, agents, code objects. One stream in each process, file `meta`.

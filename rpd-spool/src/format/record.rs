@@ -6,8 +6,8 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use super::record_len;
 use crate::format;
-use crate::writer::record_len;
 
 /// Treatment of a record in a forked child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -240,7 +240,7 @@ pub(crate) struct States {
 }
 
 impl States {
-    /// Their addresses.
+    /// Addresses of the thread states.
     #[inline(always)]
     pub(crate) fn addresses(&self) -> &[usize] {
         &self.found[..self.count]
