@@ -89,7 +89,7 @@ unsafe fn with_message(parts: [*const c_char; 3], act: impl FnOnce(&Roctx, *cons
         let Some(roctx) = Roctx::loaded() else { return };
         // SAFETY: as this function demands.
         let [domain, name, arguments] = parts.map(|part| unsafe { text(part) });
-        if let Ok(message) = CString::new(message(&domain, &name, &arguments)) {
+        if let Ok(message) = CString::new(message(domain, name, arguments)) {
             act(roctx, message.as_ptr());
         }
     });

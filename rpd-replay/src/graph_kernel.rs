@@ -73,7 +73,7 @@ impl Player {
         stream: u64,
     ) -> Result<(), ReplayError> {
         let chosen = self.chosen_node.as_ref();
-        if !chosen.is_some_and(|chosen| chosen.kernel.added == call.seq) {
+        if chosen.is_none_or(|chosen| chosen.kernel.added != call.seq) {
             return Ok(());
         }
         let (mut status, mut id, mut graph, mut nodes, mut count) = (0u32, 0u64, 0u64, 0u64, 0u64);
