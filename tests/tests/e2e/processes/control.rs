@@ -88,8 +88,8 @@ fn control_stops_and_starts_recording_with_each_provider() {
                 .contains("stopped")
         );
         steps.take("launch launch launch launch");
-        steps.control(&["flush"]).success();
-        steps.control(&["start"]).success();
+        let _ = steps.control(&["flush"]).success();
+        let _ = steps.control(&["start"]).success();
         steps.take("launch");
         let outcome = steps.finish();
         assert_eq!(kernels(&outcome), 3, "{provider}");
@@ -115,7 +115,7 @@ fn snapshot_writes_all_outputs_while_the_program_runs_on() {
     ]));
     steps.take("launch launch");
     for (number, launches) in [(1, 2), (2, 3)] {
-        steps.control(&["snapshot"]).success();
+        let _ = steps.control(&["snapshot"]).success();
         let directory = steps
             .running
             .directory()
@@ -143,7 +143,7 @@ fn control_finds_the_run_by_a_process_id() {
         .nth(1)
         .and_then(|line| line.split(',').next());
     let pid = pid.expect("a process").to_owned();
-    command(&install::rpd(), ["control", &pid, "stop"]).success();
+    let _ = command(&install::rpd(), ["control", &pid, "stop"]).success();
     steps.take("launch");
     assert_eq!(kernels(&steps.finish()), 1);
 }
