@@ -51,7 +51,8 @@ macro_rules! options {
         /// The options with their values, from one source or from several that were merged.
         #[derive(Debug, Clone)]
         pub(crate) struct Given {
-            $($(#[doc = $help] pub(crate) $key: Setting<$type>,)*)*
+            // Options that this build refuses may have no help.
+            $($(#[doc = $help] #[allow(clippy::empty_docs)] pub(crate) $key: Setting<$type>,)*)*
         }
 
         impl Default for Given {

@@ -67,6 +67,8 @@ fn uuid(text: &str) -> Uuid {
 }
 
 fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
+    let mut visible = device::visible().iter();
+    let is_visible = !agent.is_gpu() || visible.any(|seen| seen.index == agent.index);
     // Figures that the device's description lacks stay 0, which means unknown in the KFD topology.
     let caches: Vec<Cache> = agent
         .caches
@@ -200,16 +202,7 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
         logical_node_type_id: per_type as i32,
         // One bit for each runtime (HSA, HIP, ...): hidden devices are hidden from all of them here.
         runtime_visibility: Visibility {
-            bits: if !agent.is_gpu() {
-                0b1111
-            } else if device::visible()
-                .iter()
-                .any(|seen| seen.index == agent.index)
-            {
-                0b1111
-            } else {
-                0
-            },
+            bits: if is_visible { 0b1111 } else { 0 },
         },
         uuid: uuid(&agent.uuid),
     }
