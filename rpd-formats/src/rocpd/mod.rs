@@ -2,7 +2,7 @@
 //!
 //! What repeats in every row of a record table is the default of a column at its end (`schema.sql` marks it), unless the layout of
 //! the original is requested. SQLite makes the schema and short tables; the rows of long ones and the entries of their indices are
-//! written as pages behind what SQLite made ([`pages`]). The file is built under another name with
+//! written as pages behind what SQLite made (the module `pages`). The file is built under another name with
 //! SQLite's safety nets off: until it has its final name, losing it costs nothing.
 
 mod connection;
