@@ -179,7 +179,7 @@ pub(crate) fn print_message(text: &str) {
 /// Runs a sub-command with the words after its name; the exit status.
 ///
 /// # Errors
-/// Those of the sub-command.
+/// When the sub-command fails.
 fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Result<u8> {
     match command {
         SubCommand::Live => commands::live::run(words),

@@ -313,7 +313,7 @@ fn word_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// The 60 bits of the stream from position `at` on, which counts units of four bits; 64 bits from the begin of a byte.
-/// They suffice for most tokens, and are available sooner than all 64.
+/// Most tokens need no more than 60, which are available sooner than 64.
 #[inline(always)]
 fn most_of_word_at(bytes: &[u8], at: usize) -> u64 {
     let from = at / 2;

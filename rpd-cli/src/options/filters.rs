@@ -57,7 +57,7 @@ impl Resolver<'_> {
     /// The pattern of kernels that an option has; empty without one.
     ///
     /// # Errors
-    /// It is no regular expression.
+    /// When the value is no regular expression.
     pub(super) fn kernels(&mut self, option: &Setting<String>) -> Result<String, Failure> {
         let pattern = option.text().unwrap_or_default();
         if !pattern.is_empty() && !self.patterns.contains(pattern) {

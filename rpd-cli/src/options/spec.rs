@@ -210,7 +210,7 @@ impl Spec {
         self.hidden()
     }
 
-    /// As the user writes it: `-o/--output-file`.
+    /// Name of the option as a user writes it: `-o/--output-file`.
     pub(crate) fn display(&self) -> String {
         match self.short {
             Some(short) => format!("-{short}/--{}", self.long),

@@ -1,6 +1,6 @@
 //! A list of numbers that can be changed at any place, and that moves from memory to a file when it gets long.
 //!
-//! It differs from [`crate::storage::column::Column`], whose values can be read only when all of them have been written.
+//! The values of a [`crate::storage::column::Column`], in contrast, can be read only when all of them have been written.
 
 use std::fs::File;
 use std::io;

@@ -47,7 +47,7 @@ impl Content {
     /// taken as a whole.
     ///
     /// # Safety
-    /// As for [`Content::from_address`].
+    /// `size` bytes at `address` can be read, as [`Content::from_address`] demands.
     pub(super) unsafe fn from_sample(address: u64, size: u64) -> Content {
         if size < SAMPLED {
             // SAFETY: by the contract of this function.
@@ -91,7 +91,7 @@ impl Hasher {
     /// Adds `size` bytes at `address`.
     ///
     /// # Safety
-    /// As for [`Content::from_address`].
+    /// `size` bytes at `address` can be read, as [`Content::from_address`] demands.
     pub(super) unsafe fn add(&mut self, address: u64, size: u64) {
         // SAFETY: by the contract of this function.
         let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, size as usize) };
