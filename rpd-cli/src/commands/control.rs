@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +13,6 @@ use rpd_core::procfs;
 use rpd_core::stats::Unit;
 use rpd_core::text::os_text;
 use rpd_formats::table::{Cell, Column, ColumnKind};
-use rpd_spool::SPOOL_VARIABLE;
 use rpd_spool::control::{Controller, RecordingState, Request};
 
 use super::tables::{TableOptions, note, printer};
@@ -22,7 +20,7 @@ use super::{Form, destination, write_output};
 use crate::exit_status::{FAILED, SUCCESS};
 use crate::failure::{Failure, line};
 use crate::report;
-use crate::run_directory::{ImageState, Recording, RunDirectory, find_runs};
+use crate::run_directory::{ImageState, Recording, RunDirectory, find_runs, run_of};
 
 const NAME: &str = "control";
 
@@ -123,13 +121,13 @@ fn directory_of(pid: u32) -> Result<PathBuf> {
         let name = path.file_name().and_then(OsStr::to_str);
         name.is_some_and(|name| name.starts_with(&format!("run-{pid}-")))
     };
-    if let Some(path) = named_run(pid) {
+    if let Some(path) = run_of(pid) {
         return Ok(seen(pid, path));
     }
     // The rpd of a run has no such variable, but the processes that it waits for have.
     let children = procfs::processes();
     children
-        .filter_map(|child| Some((child, named_run(child).filter(own_run)?)))
+        .filter_map(|child| Some((child, run_of(child).filter(own_run)?)))
         .map(|(child, path)| seen(child, path))
         .next()
         .ok_or_else(|| {
@@ -137,18 +135,6 @@ fn directory_of(pid: u32) -> Result<PathBuf> {
                            PROGRAM";
             missing(problem).into()
         })
-}
-
-/// The run directory in the environment of a process.
-#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
-fn named_run(pid: u32) -> Option<PathBuf> {
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let mut variables = environment.split(|byte| *byte == 0);
-    let value = variables.find_map(|variable| {
-        let rest = variable.strip_prefix(SPOOL_VARIABLE.as_bytes())?;
-        rest.strip_prefix(b"=")
-    })?;
-    Some(PathBuf::from(OsStr::from_bytes(value)))
 }
 
 /// Opens the control page of a recording. `None` where its process has none yet.

@@ -59,8 +59,6 @@ pub(crate) fn finish(
     if let Some(first) = recordings.first() {
         state.set_root(&first.image);
     }
-    let hostname = naming::hostname();
-    let several = recordings.len() > 1;
     let mut lines = Vec::new();
     let mut idle = Vec::new();
     let mut complete = true;
@@ -72,20 +70,11 @@ pub(crate) fn finish(
     }
     let mut lossless = true;
     let ended = recordings.iter().filter(|recording| recording.has_ended());
-    let bytes: u64 = ended.map(|recording| run.size_of(recording)).sum();
+    let hostname = naming::hostname();
     let report = Report {
-        progress: Progress::new(bytes * (1 + options.formats.len() as u64)),
-        run,
-        options,
-        hostname: &hostname,
-        several,
+        several: recordings.len() > 1,
         confined,
-        symbols: RefCell::new(Limited::new(
-            Duration::from_nanos(options.stacks.symbolize_limit),
-            low_priority::lower,
-        )),
-        trace_directories: RefCell::default(),
-        is_snapshot: false,
+        ..Report::new(run, options, &hostname, ended)
     };
     // Processes that still run are reported by the next report.
     for recording in &recordings {
@@ -156,23 +145,10 @@ pub(crate) fn snapshot(run: &RunDirectory, options: &Options) -> Result<bool> {
         state.set_root(&first.image);
     }
     let hostname = naming::hostname();
-    let bytes: u64 = recordings
-        .iter()
-        .map(|recording| run.size_of(recording))
-        .sum();
     let report = Report {
-        progress: Progress::new(bytes * (1 + options.formats.len() as u64)),
-        run,
-        options,
-        hostname: &hostname,
         several: recordings.len() > 1,
-        confined: None,
-        symbols: RefCell::new(Limited::new(
-            Duration::from_nanos(options.stacks.symbolize_limit),
-            low_priority::lower,
-        )),
-        trace_directories: RefCell::default(),
         is_snapshot: true,
+        ..Report::new(run, options, &hostname, recordings.iter())
     };
     let (mut lines, mut complete) = (Vec::new(), true);
     for recording in &recordings {
@@ -206,6 +182,33 @@ struct Report<'a> {
     trace_directories: RefCell<collected::Directories>,
     /// The recording goes on, and its report will be written to files of other names.
     is_snapshot: bool,
+}
+
+impl<'a> Report<'a> {
+    /// A report on one process, whose outputs may be anywhere. The progress is that of reading `recordings` and writing each
+    /// format.
+    fn new<'r>(
+        run: &'a RunDirectory,
+        options: &'a Options,
+        hostname: &'a str,
+        recordings: impl Iterator<Item = &'r Recording>,
+    ) -> Report<'a> {
+        let bytes: u64 = recordings.map(|recording| run.size_of(recording)).sum();
+        Report {
+            progress: Progress::new(bytes * (1 + options.formats.len() as u64)),
+            run,
+            options,
+            hostname,
+            several: false,
+            confined: None,
+            symbols: RefCell::new(Limited::new(
+                Duration::from_nanos(options.stacks.symbolize_limit),
+                low_priority::lower,
+            )),
+            trace_directories: RefCell::default(),
+            is_snapshot: false,
+        }
+    }
 }
 
 impl Report<'_> {

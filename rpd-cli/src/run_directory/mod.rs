@@ -22,7 +22,7 @@ use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE};
 use crate::failure::Failure;
 use directory::Directory;
 pub(crate) use find::{FoundRuns, find_runs};
-pub(crate) use processes::{Attached, ImageState};
+pub(crate) use processes::{Attached, ImageState, run_of};
 pub(crate) use state::RunState;
 
 /// Directory within an output directory that holds run directories.

@@ -1,7 +1,8 @@
 //! State of the processes of a run, read from `/proc` and from their recordings.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rpd_core::ids::ProcessId;
 use rpd_core::procfs;
@@ -46,18 +47,23 @@ pub(crate) struct Attached {
     pub(crate) own: Option<ProcessId>,
 }
 
-/// Running processes that were started with this run directory to record to.
+/// The run directory in the environment of a process, as it sees it. `None` for a process that was not started to record,
+/// whose environment is not readable, or that is a zombie, which has none.
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
+pub(crate) fn run_of(pid: u32) -> Option<PathBuf> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables.find_map(|variable| {
+        let rest = variable.strip_prefix(SPOOL_VARIABLE.as_bytes())?;
+        rest.strip_prefix(b"=")
+    })?;
+    Some(PathBuf::from(OsStr::from_bytes(value)))
+}
+
+/// Running processes that were started with this run directory to record to.
 pub(super) fn attached(run: &Path) -> Vec<Attached> {
     let path = std::path::absolute(run).unwrap_or_else(|_| run.to_owned());
-    let mut variable = SPOOL_VARIABLE.as_bytes().to_vec();
-    variable.push(b'=');
-    variable.extend(path.as_os_str().as_bytes());
-    let has_it = |pid: u32| {
-        // The environment of a zombie is empty.
-        let environment = std::fs::read(format!("/proc/{pid}/environ"));
-        environment.is_ok_and(|text| text.split(|byte| *byte == 0).any(|one| one == variable))
-    };
+    let has_it = |pid: u32| run_of(pid).is_some_and(|named| named.as_os_str() == path.as_os_str());
     procfs::processes()
         .filter(|pid| *pid != std::process::id() && has_it(*pid))
         .map(|pid| Attached {
