@@ -18,6 +18,8 @@ pub(crate) enum Program {
     Rocprofv3,
     /// The program `rocprofv3-avail`: `rpd avail`.
     Rocprofv3Avail,
+    /// The program `rocprofv3-doctor`: `rpd doctor`.
+    Rocprofv3Doctor,
     /// `rpd convert`, `query`, `summary` and `merge`.
     Rocpd,
     /// A tool of rocpd, as a program of its own.
@@ -36,9 +38,10 @@ pub(crate) enum RocpdTool {
 }
 
 /// The programs of ROCm that rpd replaces, by name.
-const PROGRAMS: [(&str, Program); 8] = [
+const PROGRAMS: [(&str, Program); 9] = [
     ("rocprofv3", Program::Rocprofv3),
     ("rocprofv3-avail", Program::Rocprofv3Avail),
+    ("rocprofv3-doctor", Program::Rocprofv3Doctor),
     ("rocpd", Program::Rocpd),
     ("rocpd2csv", Program::RocpdTool(RocpdTool::Convert("csv"))),
     ("rocpd2otf2", Program::RocpdTool(RocpdTool::Convert("otf2"))),
@@ -57,7 +60,7 @@ impl Program {
             Program::Rpd | Program::Rocprofv3 | Program::Hiptracer => {
                 "[options] -- <application> [application options]".to_owned()
             }
-            Program::Rocprofv3Avail => "[options]".to_owned(),
+            Program::Rocprofv3Avail | Program::Rocprofv3Doctor => "[options]".to_owned(),
             Program::Rocpd => sub_commands::rocpd_usage(),
             Program::RocpdTool(_) => "-i INPUT [INPUT ...] [options]".to_owned(),
         }
@@ -84,6 +87,7 @@ impl CalledAs {
             Program::Rpd | Program::Hiptracer => Compat::None,
             Program::Rocprofv3
             | Program::Rocprofv3Avail
+            | Program::Rocprofv3Doctor
             | Program::Rocpd
             | Program::RocpdTool(_) => Compat::Rocprofv3,
         };

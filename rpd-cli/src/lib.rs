@@ -95,6 +95,9 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
     if word == Some(counters::query_process::CHILD) {
         return counters::child::run();
     }
+    if word == Some(commands::doctor::SELF_TEST) {
+        return commands::doctor::self_test();
+    }
     if word == Some(commands::record_rpd_file::CALL) {
         return commands::record_rpd_file::run(&arguments[1..], |words| profile(called, words));
     }
@@ -107,10 +110,14 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
             }
         }
         Program::Rocprofv3 => {}
+        Program::Rocprofv3Doctor => return commands::doctor::run(arguments),
         Program::Rocprofv3Avail => return commands::avail::run(arguments, called.compat),
         Program::Hiptracer => return commands::capture::hiptracer(arguments),
         Program::Rocpd => return commands::rocpd::run(arguments, called.compat, sub_command),
         Program::RocpdTool(tool) => return commands::rocpd::tool(tool, arguments, called.compat),
+    }
+    if let Some(words) = commands::doctor::forwarded(arguments) {
+        return commands::doctor::run(&words);
     }
     profile(called, arguments)
 }
@@ -201,6 +208,7 @@ fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Resul
         SubCommand::Replay => commands::capture::replay::run(words),
         SubCommand::Avail => commands::avail::run(words, compat),
         SubCommand::Att => commands::att::run(words),
+        SubCommand::Doctor => commands::doctor::run(words),
     }
 }
 

@@ -68,6 +68,7 @@ sub_commands! {
     "--help" {
         Avail = "avail";
         Att = "att";
+        Doctor = "doctor";
     }
 }
 

@@ -27,6 +27,7 @@
 //! | `kernel_name` | kernels by the names that users give |
 //! | `fault` | the status when the runtime aborts the process |
 //! | `excerpt` | captures of some calls, with the memory that they find |
+//! | `self_test` | a few calls that show whether a runtime works |
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -53,6 +54,7 @@ mod nodes;
 mod player;
 mod references;
 mod repeat;
+mod self_test;
 mod stream_capture;
 mod verify;
 mod virtual_memory;
@@ -64,6 +66,7 @@ pub use kernel::{KernelChoice, KernelRuns};
 pub use kernel_name::KernelName;
 pub use player::{Options, Player, Report, Step, replay};
 pub use repeat::Repeat;
+pub use self_test::self_test;
 pub use verify::{Mismatch, Varying, Verify};
 
 /// Addresses of memory in a replay.

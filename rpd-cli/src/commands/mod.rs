@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod control;
 pub(crate) mod convert;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 mod flame_format;
 pub(crate) mod hot;
 pub(crate) mod live;

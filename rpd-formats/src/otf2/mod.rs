@@ -80,7 +80,15 @@ pub struct LibraryMissing(String);
 /// # Errors
 /// libotf2 cannot be loaded; the message names its package.
 pub fn check(options: &Options) -> Result<(), LibraryMissing> {
-    match Library::load(options.otf2_library.as_deref()) {
+    check_library(options.otf2_library.as_deref())
+}
+
+/// Checks that libotf2 can be opened: the named file, or the one that is found by its usual names.
+///
+/// # Errors
+/// It cannot be loaded; the message names its package.
+pub fn check_library(named: Option<&Path>) -> Result<(), LibraryMissing> {
+    match Library::load(named) {
         Ok(_) => Ok(()),
         Err(Failure::Missing(reason) | Failure::Refused(_, reason)) => Err(LibraryMissing(reason)),
     }

@@ -2,6 +2,7 @@
 
 mod binding;
 mod control;
+mod doctor;
 mod foreign;
 mod gate;
 mod ipc;
