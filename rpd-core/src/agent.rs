@@ -29,6 +29,8 @@ pub enum AgentType {
     Cpu,
     /// A GPU.
     Gpu,
+    /// A network adapter. Databases of schema 3.0.1 have them; providers do not.
+    Nic,
 }
 
 impl AgentType {
@@ -44,19 +46,28 @@ impl AgentType {
     /// The number of the type in the provider's structs and in files.
     pub const fn number(self) -> u32 {
         match self {
-            AgentType::Unknown => 0,
+            // The provider's structs have no number for a network adapter.
+            AgentType::Unknown | AgentType::Nic => 0,
             AgentType::Cpu => 1,
             AgentType::Gpu => 2,
         }
     }
 
-    /// `CPU`, `GPU` or `UNK`.
+    /// `CPU`, `GPU`, `NIC` or `UNK`.
     pub const fn label(self) -> &'static str {
         match self {
             AgentType::Unknown => "UNK",
             AgentType::Cpu => "CPU",
             AgentType::Gpu => "GPU",
+            AgentType::Nic => "NIC",
         }
+    }
+
+    /// The type with this label; `Unknown` for any other text.
+    pub fn from_label(label: &str) -> AgentType {
+        let all = [AgentType::Cpu, AgentType::Gpu, AgentType::Nic];
+        let found = all.into_iter().find(|one| one.label() == label);
+        found.unwrap_or_default()
     }
 }
 

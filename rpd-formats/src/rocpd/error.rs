@@ -100,6 +100,16 @@ pub enum Problem {
         "has schema version {0}, and this rpd reads version 3; use an rpd that reads version {0}"
     )]
     Schema(String),
+    /// The database does not say which version of the schema it has.
+    #[error(
+        "has no schema version (tag schema_version in rocpd_metadata), so that it is not known how to read it; record again"
+    )]
+    NoSchema,
+    /// The database has several versions of the schema.
+    #[error(
+        "has the schema versions {0} in one file, which no reader can read both; merge again from databases of one version"
+    )]
+    SeveralSchemas(String),
     /// The database lacks a view that recordings have.
     #[error(
         "has no view {0}, so it is incomplete; `rpd merge -o NEW.db FILE` makes the views again where the tables are \

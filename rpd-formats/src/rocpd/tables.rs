@@ -85,6 +85,16 @@ fn tables() -> impl Iterator<Item = Table> {
         .filter_map(Table::parse)
 }
 
+/// The columns that schema 3.0.0 has in a table; `None` for a table that it lacks.
+pub(super) fn columns_of(base: &str) -> Option<Vec<&'static str>> {
+    let table = tables().find(|table| table.base == base)?;
+    let names = table
+        .columns
+        .iter()
+        .map(|column| column.name.trim_matches('"'));
+    Some(names.collect())
+}
+
 /// Statements that make the tables.
 pub(super) fn create(layout: Layout) -> String {
     tables().map(|table| table.create(layout)).collect()

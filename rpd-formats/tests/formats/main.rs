@@ -9,6 +9,7 @@ mod facts;
 mod flame_page;
 mod golden;
 mod html;
+mod later_schemas;
 mod library;
 mod otf2;
 mod other_readers;

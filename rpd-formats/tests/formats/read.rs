@@ -192,6 +192,14 @@ fn reader_tells_errors_of_bad_databases_apart() {
         "UPDATE {metadata} SET value = '3.0.5' WHERE tag = 'schema_version'"
     ));
     assert!(Database::open(&path).is_ok());
+    change(&format!(
+        "DELETE FROM {metadata} WHERE tag = 'schema_version'"
+    ));
+    assert!(matches!(problem(&path), Problem::NoSchema));
+    change(&format!(
+        "INSERT INTO {metadata} (tag, value) VALUES ('schema_version', '3.0.4')"
+    ));
+    assert!(matches!(problem(&path), Problem::SeveralSchemas(both) if both == "3 and 3.0.4"));
     std::fs::remove_file(&path).expect("removed");
     let other = rusqlite::Connection::open(&path).expect("a database");
     other.execute_batch("CREATE TABLE t (a)").expect("a table");

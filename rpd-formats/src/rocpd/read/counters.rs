@@ -20,7 +20,7 @@ use super::info::{Info, json};
 use super::scan::{Source, bits, bytes, integer, text};
 
 /// Columns of later schemas with the position of an instance: name, and the dimension with the provider's number.
-const PLACES: [(&str, u64, &str); 5] = [
+pub(super) const PLACES: [(&str, u64, &str); 5] = [
     ("xcc", 1, "DIMENSION_XCC"),
     ("shader_engine", 3, "DIMENSION_SHADER_ENGINE"),
     ("shader_array", 5, "DIMENSION_SHADER_ARRAY"),
@@ -28,7 +28,7 @@ const PLACES: [(&str, u64, &str); 5] = [
     ("instance", 7, "DIMENSION_INSTANCE"),
 ];
 /// Column of later schemas that is set for what was sampled, which is not counted per dispatch.
-const SAMPLE: &str = "sample_id";
+pub(super) const SAMPLE: &str = "sample_id";
 /// The component of counters in rocprofv3's databases.
 const COMPONENT: &str = "rocm";
 /// An instance that follows the one before.
@@ -55,7 +55,7 @@ pub(super) fn any(source: &Source<'_>) -> Result<bool> {
 }
 
 /// The names of a view's columns; empty when the view does not exist.
-fn columns(source: &Source<'_>, view: &str) -> Result<Vec<String>> {
+pub(super) fn columns(source: &Source<'_>, view: &str) -> Result<Vec<String>> {
     let sql = format!("PRAGMA table_info({})", identifier(view));
     let mut statement = source.connection.prepare(&sql)?;
     let names = statement.query_map([], |row| row.get(1))?;

@@ -211,14 +211,11 @@ fn agents(source: &Source<'_>, info: &mut Info) -> Result<()> {
             info.agents.insert(id, AgentHandle(handle));
             return Ok(());
         }
-        let agent = from_json(&json(&text(row, 9))).unwrap_or_else(|| Agent {
+        let labelled = AgentType::from_label(&text(row, 1));
+        let mut agent = from_json(&json(&text(row, 9))).unwrap_or_else(|| Agent {
             // Any value that is no other agent's will do.
             handle: AgentHandle(u64::MAX - id.cast_unsigned()),
-            agent_type: match &*text(row, 1) {
-                "CPU" => AgentType::Cpu,
-                "GPU" => AgentType::Gpu,
-                _ => AgentType::Unknown,
-            },
+            agent_type: labelled,
             node_id: word(row, 2),
             logical_node_id: integer(row, 3) as i32,
             logical_node_type_id: integer(row, 4) as i32,
@@ -228,6 +225,10 @@ fn agents(source: &Source<'_>, info: &mut Info) -> Result<()> {
             product_name: text(row, 8),
             ..Agent::default()
         });
+        // The description has a number, which network adapters lack.
+        if labelled == AgentType::Nic {
+            agent.agent_type = labelled;
+        }
         info.agents.insert(id, agent.handle);
         info.session.agents.push(agent);
         Ok(())

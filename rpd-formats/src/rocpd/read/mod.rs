@@ -5,6 +5,7 @@
 
 mod agent;
 mod arguments;
+mod beyond;
 mod counters;
 mod device_totals;
 mod events;
@@ -154,7 +155,8 @@ impl Database {
         options: LoadOptions,
     ) -> Result<(Session, Settings), ReadError> {
         let read = self.read(recording, options, |source, info, storage| {
-            records::read(source, info, options, storage)
+            records::read(source, info, options, storage)?;
+            beyond::note(source, recording, info)
         });
         read.map(|(session, settings, ())| (session, settings))
     }
@@ -214,11 +216,7 @@ impl Database {
             let versions = self
                 .connection
                 .texts("SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'")?;
-            for version in versions {
-                if version != "3" && !version.starts_with("3.") {
-                    return Err(Problem::Schema(version));
-                }
-            }
+            schema_version(versions)?;
         }
         match VIEWS.into_iter().find(|view| !has(view)) {
             Some(view) => Err(Problem::MissingView(view)),
@@ -240,31 +238,41 @@ impl Database {
     }
 }
 
+/// The one version that all recordings of a database have. A later version 3 adds tables and columns only.
+fn schema_version(mut versions: Vec<String>) -> Result<String, Problem> {
+    versions.sort();
+    versions.dedup();
+    if versions.len() > 1 {
+        return Err(Problem::SeveralSchemas(versions.join(" and ")));
+    }
+    let version = versions.pop().ok_or(Problem::NoSchema)?;
+    if version == "3" || version.starts_with("3.") {
+        Ok(version)
+    } else {
+        Err(Problem::Schema(version))
+    }
+}
+
 /// Schema version and recordings of a database whose views may be missing.
 pub(super) fn list_recordings(path: &Path) -> Result<(String, Vec<String>), ReadError> {
     let read = || -> Result<(String, Vec<String>), Problem> {
         let connection = Guarded::read(path)?;
         let tables = connection
             .texts("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd%'")?;
-        let (mut version, mut guids) = (None, Vec::new());
+        let (mut versions, mut guids) = (Vec::new(), Vec::new());
         for table in tables {
             let name = identifier(&table);
             if table.starts_with("rocpd_metadata") {
                 let sql = format!("SELECT value FROM {name} WHERE tag = 'schema_version'");
-                for found in connection.texts(&sql)? {
-                    if found != "3" && !found.starts_with("3.") {
-                        return Err(Problem::Schema(found));
-                    }
-                    version = Some(found);
-                }
+                versions.extend(connection.texts(&sql)?);
             } else if table.starts_with("rocpd_info_process") {
                 guids.extend(connection.texts(&format!("SELECT guid FROM {name}"))?);
             }
         }
-        match version {
-            Some(version) => Ok((version, guids)),
-            None => Err(Problem::NotRocpd),
+        if guids.is_empty() && versions.is_empty() {
+            return Err(Problem::NotRocpd);
         }
+        Ok((schema_version(versions)?, guids))
     };
     read().map_err(|problem| ReadError::new(path, problem))
 }

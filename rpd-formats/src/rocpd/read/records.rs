@@ -19,6 +19,7 @@ use rusqlite::{Result, Row};
 use serde::Deserialize;
 
 use super::arguments::Arguments;
+use super::beyond;
 use super::counters::{self, EventValues};
 use super::device_totals;
 use super::events::Events;
@@ -107,10 +108,14 @@ fn calls(
         tracks.insert(integer(row, 0), word(row, 1));
         Ok(())
     })?;
+    let of_counters = beyond::samples_of_counters(source)?;
     source.pieces(
-        "track_id, timestamp, event_id",
+        "track_id, timestamp, event_id, id",
         "rocpd_sample",
         |piece: &mut CallPiece, row| {
+            if of_counters.contains(&integer(row, 3)) {
+                return;
+            }
             let track = tracks.get(&integer(row, 0));
             let time = Nanoseconds(bits(row, 1));
             piece.thread.push(ThreadId(track.copied().unwrap_or(0)));

@@ -1,0 +1,136 @@
+//! Databases of later schemas: what they have beyond the first is read, or counted and named.
+
+use std::path::Path;
+
+use rpd_core::session::{LoadOptions, Session};
+use rpd_formats::rocpd::read::Database;
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/trace_results.db");
+/// What follows the names of its tables.
+const SUFFIX: &str = "_00000057_e5b7_75b7_b481_79f7795676a5";
+
+/// The session of the golden database after changes to it. `%` stands for the suffix of its tables.
+fn session(changes: &[&str]) -> Session {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("x_results.db");
+    std::fs::write(&path, std::fs::read(GOLDEN).expect("readable")).expect("written");
+    let connection = rusqlite::Connection::open(&path).expect("a database");
+    for change in changes {
+        let sql = change.replace('%', SUFFIX);
+        connection.execute_batch(&sql).expect(&sql);
+    }
+    drop(connection);
+    read(&path)
+}
+
+fn read(path: &Path) -> Session {
+    let database = Database::open(path).expect("a database");
+    let recording = &database.recordings()[0];
+    let read = database.session(recording, LoadOptions::default());
+    read.expect("a session").0
+}
+
+/// Notes about what is left out.
+fn notes(changes: &[&str]) -> Vec<String> {
+    session(changes).ledger.notes
+}
+
+#[test]
+fn database_of_the_first_schema_has_nothing_to_leave_out() {
+    assert_eq!(notes(&[]), Vec::<String>::new());
+}
+
+#[test]
+fn each_column_of_a_later_schema_is_counted_where_it_has_values() {
+    let dispatches = session(&[]).dispatches.len();
+    for (column, absent) in [
+        ("graph_exec_id", "0"),
+        ("replay_pass", "NULL"),
+        ("pipe_id", "-1"),
+    ] {
+        let add = format!(
+            "ALTER TABLE rocpd_kernel_dispatch% ADD COLUMN {column} INTEGER DEFAULT {absent}"
+        );
+        assert_eq!(notes(&[&add]), Vec::<String>::new(), "{column}");
+        let fill = format!("UPDATE rocpd_kernel_dispatch% SET {column} = 1");
+        let notes = notes(&[&add, &fill]);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(notes[0].starts_with(&format!("{dispatches} ")), "{notes:?}");
+        assert!(
+            notes[0].ends_with(&format!("rocpd_kernel_dispatch.{column}")),
+            "{notes:?}"
+        );
+    }
+}
+
+#[test]
+fn column_and_table_of_an_unknown_schema_are_named_once() {
+    let notes = notes(&[
+        "ALTER TABLE rocpd_region% ADD COLUMN colour TEXT DEFAULT 'red'",
+        "CREATE TABLE rocpd_new_thing% (id INTEGER PRIMARY KEY, x TEXT)",
+        "INSERT INTO rocpd_new_thing% (x) VALUES ('a'), ('b')",
+        "CREATE TABLE rocpd_empty% (id INTEGER PRIMARY KEY)",
+    ]);
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert_eq!(
+        notes[0],
+        "2 rows are left out: this rpd does not read rocpd_new_thing"
+    );
+    assert!(notes[1].ends_with("rocpd_region.colour"), "{notes:?}");
+}
+
+#[test]
+fn launches_of_graphs_are_named_for_what_they_are() {
+    let notes = notes(&[
+        "CREATE TABLE rocpd_graph_launch% (id INTEGER PRIMARY KEY, graph_exec_id INTEGER)",
+        "INSERT INTO rocpd_graph_launch% (graph_exec_id) VALUES (1), (1), (2)",
+    ]);
+    assert_eq!(
+        notes,
+        ["3 launches of graphs are left out: this rpd does not read rocpd_graph_launch"]
+    );
+}
+
+/// Samples of counters lie among the samples of marks, with the event of the dispatch in which they were taken.
+#[test]
+fn sampled_counters_are_no_records_of_dispatches() {
+    let calls = session(&[]).calls.len();
+    let changed = session(&[
+        "ALTER TABLE rocpd_pmc_event% ADD COLUMN sample_id INTEGER",
+        "DROP VIEW rocpd_pmc_event",
+        "CREATE VIEW rocpd_pmc_event AS SELECT * FROM rocpd_pmc_event%",
+        "INSERT INTO rocpd_track% (nid, pid, tid) SELECT nid, pid, tid FROM rocpd_track% LIMIT 1",
+        "INSERT INTO rocpd_sample% (track_id, timestamp, event_id) \
+         SELECT (SELECT max(id) FROM rocpd_track%), start, event_id FROM rocpd_kernel_dispatch% LIMIT 1",
+        "INSERT INTO rocpd_info_pmc% (nid, pid, name, symbol) \
+         SELECT nid, pid, 'SQ_WAVES', 'SQ_WAVES' FROM rocpd_kernel_dispatch% LIMIT 1",
+        "INSERT INTO rocpd_pmc_event% (event_id, pmc_id, value, sample_id) \
+         SELECT k.event_id, (SELECT max(id) FROM rocpd_info_pmc%), 1e9, (SELECT max(id) FROM rocpd_sample%) \
+         FROM rocpd_kernel_dispatch% k LIMIT 1",
+    ]);
+    assert_eq!(changed.calls.len(), calls);
+    assert_eq!(changed.ledger.notes.len(), 1, "{:?}", changed.ledger.notes);
+    let note = &changed.ledger.notes[0];
+    assert!(
+        note.starts_with("1 values of counters that were sampled"),
+        "{note}"
+    );
+    assert!(
+        changed.counted.values.is_empty(),
+        "a sampled value was counted"
+    );
+}
+
+#[test]
+fn network_adapter_keeps_its_type() {
+    let session = session(&[
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_master SET sql = replace(sql, '(''CPU'', ''GPU'')', '(''CPU'', ''GPU'', ''NIC'')') \
+         WHERE name = 'rocpd_info_agent%'",
+        "PRAGMA writable_schema = RESET",
+        "INSERT INTO rocpd_info_agent% (nid, pid, type, absolute_index, name) \
+         SELECT nid, pid, 'NIC', 9, 'mlx5_0' FROM rocpd_info_agent% LIMIT 1",
+    ]);
+    let agent = session.agents.iter().find(|agent| agent.name == "mlx5_0");
+    assert_eq!(agent.expect("the adapter").agent_type.label(), "NIC");
+}
