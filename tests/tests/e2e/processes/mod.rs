@@ -12,3 +12,4 @@ mod stress;
 pub(crate) mod sudden_ends;
 mod transparency;
 mod trees;
+mod upstream_attach;
