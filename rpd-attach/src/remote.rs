@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use crate::frame::{Frame, sleeps};
@@ -63,11 +63,13 @@ pub(crate) struct Listener<R> {
     thread: i32,
     memory: File,
     entry: u64,
-    /// Asks the thread that waits for events to wait for another one.
+    /// Has another thread wait for an event, while this one waits for requests.
     wait: Sender<()>,
     messages: Receiver<Message<R>>,
-    /// Requests that came while a call was under way.
+    /// Requests that came before an event.
     later: VecDeque<R>,
+    /// Whether the other thread waits for the next event.
+    watched: bool,
     ended: bool,
 }
 
@@ -113,7 +115,7 @@ impl<R: Send + 'static> Listener<R> {
         waiter
             .spawn(work)
             .map_err(|error| failure(pid, "no thread that waits for it", &error))?;
-        let listener = Listener {
+        Ok(Listener {
             process,
             thread,
             memory,
@@ -121,15 +123,9 @@ impl<R: Send + 'static> Listener<R> {
             wait,
             messages,
             later: VecDeque::new(),
+            watched: false,
             ended: false,
-        };
-        listener.watch();
-        Ok(listener)
-    }
-
-    fn watch(&self) {
-        // The waiting thread lives as long as the listener; without it there are no events, and `next` says so.
-        let _ = self.wait.send(());
+        })
     }
 
     fn failed(&self, what: &str, error: &io::Error) -> Error {
@@ -153,7 +149,6 @@ impl<R: Send + 'static> Listener<R> {
             Way::ToSystemCall => trace::to_system_call(self.thread, signal),
         };
         done.map_err(|error| self.failed("its thread cannot go on", &error))?;
-        self.watch();
         Ok(())
     }
 
@@ -165,7 +160,6 @@ impl<R: Send + 'static> Listener<R> {
             Event::GroupStop => {
                 trace::stay_stopped(self.thread)
                     .map_err(|error| self.failed("its thread cannot stay stopped", &error))?;
-                self.watch();
                 Ok(())
             }
             Event::SystemCall | Event::Interrupted | Event::Other => self.go_on(way, 0),
@@ -181,21 +175,33 @@ impl<R: Send + 'static> Listener<R> {
         if self.ended {
             return Err(self.gone());
         }
+        // The other thread sees what happens first after a request; all that follows is seen here.
+        let event = if self.watched {
+            Some(self.watched_event()?)
+        } else if let Some(limit) = limit {
+            let event = trace::poll(self.thread);
+            if event.is_none() {
+                std::thread::sleep(limit);
+            }
+            event
+        } else {
+            Some(trace::wait(self.thread))
+        };
+        if event == Some(Event::Ended) {
+            self.ended = true;
+            return Err(self.gone());
+        }
+        Ok(event)
+    }
+
+    /// The event that the other thread waits for.
+    fn watched_event(&mut self) -> Result<Event, Error> {
         loop {
-            let message = match limit {
-                None => self.messages.recv().map_err(|_| self.gone())?,
-                Some(limit) => match self.messages.recv_timeout(limit) {
-                    Ok(message) => message,
-                    Err(RecvTimeoutError::Timeout) => return Ok(None),
-                    Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
-                },
-            };
-            match message {
-                Message::Event(Event::Ended) => {
-                    self.ended = true;
-                    return Err(self.gone());
+            match self.messages.recv().map_err(|_| self.gone())? {
+                Message::Event(event) => {
+                    self.watched = false;
+                    return Ok(event);
                 }
-                Message::Event(event) => return Ok(Some(event)),
                 Message::Request(request) => self.later.push_back(request),
             }
         }
@@ -218,9 +224,17 @@ impl<R: Send + 'static> Listener<R> {
             if let Some(request) = self.later.pop_front() {
                 return Ok(request);
             }
+            if !self.watched {
+                // That thread lives until this value is dropped; without it there are no events, which is said below.
+                let _ = self.wait.send(());
+                self.watched = true;
+            }
             match self.messages.recv().map_err(|_| self.gone())? {
                 Message::Request(request) => return Ok(request),
-                Message::Event(event) => self.pass_on(event, Way::On)?,
+                Message::Event(event) => {
+                    self.watched = false;
+                    self.pass_on(event, Way::On)?;
+                }
             }
         }
     }

@@ -95,9 +95,9 @@ impl Session {
                 Err(error) => return refuse(claim, error),
             };
             match attach(&mut listener, pid, &ready, &block, &tool) {
-                Ok(()) => {
+                Ok(memory) => {
                     let _ = answer.send(Ok(()));
-                    serve(listener, pid, &ready);
+                    serve(listener, pid, &ready, memory);
                 }
                 Err(error) => {
                     // The process may have ended.
@@ -167,22 +167,39 @@ fn attach(
     ready: &Ready,
     block: &[u8],
     tool: &[u8],
-) -> Result<(), Error> {
+) -> Result<Memory, Error> {
     let len = RESULT + block.len() + tool.len();
-    let place = listener.map(len)?;
-    let variables = place + RESULT as u64;
+    let memory = Memory {
+        place: listener.map(len)?,
+        len,
+    };
+    let variables = memory.place + RESULT as u64;
     let name = variables + block.len() as u64;
     listener.write(variables, block)?;
     listener.write(name, tool)?;
-    let code = listener.call(ready.attach, [variables, name], place)?;
-    listener.unmap(place, len)?;
-    succeeded(pid, "attach", code)
+    let code = listener.call(ready.attach, [variables, name], memory.place)?;
+    let attached = succeeded(pid, "attach", code);
+    if attached.is_err() {
+        listener.unmap(memory.place, len)?;
+    }
+    attached.map(|()| memory)
 }
 
-fn detach(listener: &mut Listener<Request>, pid: i32, ready: &Ready) -> Result<(), Error> {
-    let place = listener.map(RESULT)?;
-    let code = listener.call(ready.detach, [0, 0], place)?;
-    listener.unmap(place, RESULT)?;
+/// Memory in the process that a session needs: the place of results, then variables and the tool's name.
+#[derive(Debug, Clone, Copy)]
+struct Memory {
+    place: u64,
+    len: usize,
+}
+
+fn detach(
+    listener: &mut Listener<Request>,
+    pid: i32,
+    ready: &Ready,
+    memory: Memory,
+) -> Result<(), Error> {
+    let code = listener.call(ready.detach, [0, 0], memory.place)?;
+    listener.unmap(memory.place, memory.len)?;
     succeeded(pid, "detach", code)
 }
 
@@ -200,15 +217,17 @@ fn succeeded(pid: i32, what: &str, code: i32) -> Result<(), Error> {
 }
 
 /// Carries out requests until the session or the process ends.
-fn serve(mut listener: Listener<Request>, pid: i32, ready: &Ready) {
+fn serve(mut listener: Listener<Request>, pid: i32, ready: &Ready, memory: Memory) {
     match listener.request() {
         Ok(Request::Detach(answer)) => {
-            let result = detach(&mut listener, pid, ready);
+            let result = detach(&mut listener, pid, ready, memory);
             // A process that has ended needs nothing more.
             let _ = listener.let_go();
             let _ = answer.send(result);
         }
         Ok(Request::LetGo) => {
+            // The memory goes back as well, unless the process has ended.
+            let _ = listener.unmap(memory.place, memory.len);
             let _ = listener.let_go();
         }
         // The process has ended.

@@ -118,29 +118,46 @@ pub(crate) fn blocked_signals(thread: i32) -> io::Result<u64> {
 
 /// Waits until something happens to a thread that some thread of this process traces.
 pub(crate) fn wait(thread: i32) -> Event {
+    loop {
+        if let Some(event) = look(thread, 0) {
+            return event;
+        }
+    }
+}
+
+/// What has happened to a thread; `None` when nothing has.
+pub(crate) fn poll(thread: i32) -> Option<Event> {
+    look(thread, libc::WNOHANG)
+}
+
+fn look(thread: i32, options: i32) -> Option<Event> {
     /// Signal of stops at system calls.
     const SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
     let mut status = 0;
     loop {
         // SAFETY: the place is valid for the call.
-        let answer = unsafe { libc::waitpid(thread, &raw mut status, libc::__WALL) };
+        let answer = unsafe { libc::waitpid(thread, &raw mut status, libc::__WALL | options) };
         if answer == thread {
             break;
         }
+        if answer == 0 {
+            return None;
+        }
         if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             // It is no thread of ours any more.
-            return Event::Ended;
+            return Some(Event::Ended);
         }
     }
     if !libc::WIFSTOPPED(status) {
-        return Event::Ended;
+        return Some(Event::Ended);
     }
     let signal = libc::WSTOPSIG(status);
-    match (status >> 16, signal) {
+    let event = match (status >> 16, signal) {
         (libc::PTRACE_EVENT_STOP, libc::SIGTRAP) => Event::Interrupted,
         (libc::PTRACE_EVENT_STOP, _) => Event::GroupStop,
         (0, SYSTEM_CALL) => Event::SystemCall,
         (0, signal) => Event::Signal(signal),
         _ => Event::Other,
-    }
+    };
+    Some(event)
 }

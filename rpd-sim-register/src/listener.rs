@@ -27,8 +27,8 @@ pub(crate) fn is_there() -> bool {
 pub(crate) fn start() -> bool {
     let known = PROCESS.load(Ordering::Acquire);
     let this = this_process();
-    let order = Ordering::AcqRel;
-    if known == this || PROCESS.compare_exchange(known, this, order, order).is_err() {
+    let taken = || PROCESS.compare_exchange(known, this, Ordering::AcqRel, Ordering::Acquire);
+    if known == this || taken().is_err() {
         return true;
     }
     let started = without_signals(|| {
