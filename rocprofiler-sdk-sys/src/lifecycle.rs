@@ -2,6 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
+use crate::ids::rocprofiler_context_id_t;
 use crate::macros::c_struct;
 use crate::operations::rocprofiler_runtime_library_t;
 
@@ -34,6 +35,45 @@ c_struct! {
         pub handle: u32,
     }
 }
+
+c_struct! {
+    /// Result of `rocprofiler_configure_attach`, by which a tool is told when something attaches to its process and
+    /// detaches from it.
+    struct rocprofiler_tool_configure_attach_result_t {
+        /// Size of this struct in bytes.
+        pub size: usize,
+        /// Function that is called when the tool is to record.
+        pub tool_attach: rocprofiler_tool_attach_t,
+        /// Function that is called when it is to stop.
+        pub tool_detach: rocprofiler_tool_detach_t,
+        /// Pointer that both functions get.
+        pub tool_data: *mut c_void,
+    }
+}
+
+/// Has a tool record: a function by which it detaches itself (null in these versions), its contexts, their number, its data.
+pub type rocprofiler_tool_attach_t = Option<
+    unsafe extern "C" fn(
+        detach: *const c_void,
+        contexts: *const rocprofiler_context_id_t,
+        count: u64,
+        tool_data: *mut c_void,
+    ),
+>;
+
+/// Has a tool stop; its contexts are stopped before and after.
+pub type rocprofiler_tool_detach_t = Option<unsafe extern "C" fn(tool_data: *mut c_void)>;
+
+/// Second entry point of a tool (`rocprofiler_configure_attach`), called right after the first and with its arguments. A null
+/// result says that the tool is not to be told.
+pub type rocprofiler_configure_attach_func_t = Option<
+    unsafe extern "C" fn(
+        version: u32,
+        runtime_version: *const c_char,
+        priority: u32,
+        client_id: *mut rocprofiler_client_id_t,
+    ) -> *mut rocprofiler_tool_configure_attach_result_t,
+>;
 
 /// Entry point of a tool (`rocprofiler_configure`): SDK version, its text, position of the tool in the list,
 /// and the tool's id. A null result declines.

@@ -1,6 +1,7 @@
 //! The collector that rpd injects into the target.
 //!
-//! Two environment variables hold where and what to record ([`rpd_spool::SPOOL_VARIABLE`], [`rpd_spool::COLLECT_VARIABLE`]).
+//! Two environment variables hold where and what to record ([`rpd_spool::SPOOL_VARIABLE`], [`rpd_spool::COLLECT_VARIABLE`]; in a
+//! process that rpd attached itself to, [`rpd_spool::ATTACHED_SPOOL_VARIABLE`] and [`rpd_spool::ATTACHED_COLLECT_VARIABLE`]).
 //! The collector configures the provider accordingly, and writes what the provider delivers into the spool. It prints
 //! nothing and does not change the behaviour of the target, also when that forks, is killed or ends abnormally.
 //!
@@ -42,4 +43,5 @@ pub use entry::{
     rpd_collect_set_api_table, rpd_collect_takes,
 };
 pub use rpd_tracer::{rpd_mark, rpd_rangePop, rpd_rangePush, rpdflush, rpdstart, rpdstop};
+pub use sdk::attachment::rocprofiler_configure_attach;
 pub use sdk::entry::rocprofiler_configure;

@@ -4,7 +4,7 @@
 
 /// Names that bear on a GPU run (runtimes, SDK, rpd, loader, MPI, job launchers) and whose values are numbers, switches,
 /// device lists, paths or names of ranks and jobs. Sorted by byte value.
-const HARMLESS: [&str; 407] = [
+const HARMLESS: [&str; 409] = [
     "AMD_DIRECT_DISPATCH",
     "AMD_LOG_LEVEL",
     "AMD_LOG_MASK",
@@ -345,6 +345,8 @@ const HARMLESS: [&str; 407] = [
     "ROCPROF_ROCDECODE_API_TRACE",
     "ROCPROF_ROCJPEG_API_TRACE",
     "ROCPROF_ROCSHMEM_API_TRACE",
+    "ROCPROF_RPD_COLLECT",
+    "ROCPROF_RPD_SPOOL",
     "ROCPROF_SCRATCH_MEMORY_TRACE",
     "ROCPROF_SELECTED_REGIONS",
     "ROCPROF_SELECTED_REGIONS_REF_COUNT",

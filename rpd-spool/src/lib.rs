@@ -43,6 +43,12 @@ pub const SPOOL_VARIABLE: &str = "RPD_SPOOL";
 /// Environment variable that tells the collector which services to switch on; see [`crate::options::CollectorOptions`].
 pub const COLLECT_VARIABLE: &str = "RPD_COLLECT";
 
+/// What [`SPOOL_VARIABLE`] is for a process that rpd attached itself to: only variables with names like this one reach it.
+pub const ATTACHED_SPOOL_VARIABLE: &str = "ROCPROF_RPD_SPOOL";
+
+/// What [`COLLECT_VARIABLE`] is for a process that rpd attached itself to.
+pub const ATTACHED_COLLECT_VARIABLE: &str = "ROCPROF_RPD_COLLECT";
+
 /// Name of the file in a run's directory that holds the kernels to count, made by [`crate::kernel_filter`].
 pub const INCLUDE_FILE: &str = "kernel-include";
 

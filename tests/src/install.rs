@@ -1,16 +1,18 @@
 //! Paths of the built `rpd`, its libraries and the simulator's sonames.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::{env, fs, io};
 
 /// The packages that make up what is installed.
-pub const PACKAGES: [&str; 5] = [
+pub const PACKAGES: [&str; 6] = [
     "rpd-cli",
     "rpd-collect",
     "rpd-register",
     "rpd-sim",
+    "rpd-sim-register",
     // Its C library, which nothing links.
     "rpd-att",
 ];
@@ -121,7 +123,14 @@ pub fn sonames() -> io::Result<Vec<String>> {
         .collect())
 }
 
-/// Fills `dir` with one link to `library` for each soname. Processes may do this at the same time.
+/// The simulator's registration library, as it is built.
+pub const REGISTRATION: &str = "librpd_sim_register.so";
+
+/// Its name where the simulator and attachers look for it.
+pub const REGISTRATION_SONAME: &str = "librocprofiler-register.so.0";
+
+/// Fills `dir` with one link to `library` for each soname, and with the simulator's registration library, which lies beside
+/// `library`. Processes may do this at the same time.
 ///
 /// # Errors
 /// When the directory or a link cannot be made.
@@ -137,5 +146,15 @@ pub fn link_sonames(dir: &Path, library: &Path) -> io::Result<()> {
         std::os::unix::fs::symlink(library, &temporary)?;
         fs::rename(&temporary, &link)?;
     }
-    Ok(())
+    // A file of its own: attachers find it by its name in the memory of a process, where links do not show.
+    let file = dir.join(REGISTRATION_SONAME);
+    let registration = library.with_file_name(REGISTRATION);
+    let id = |path: &Path| fs::metadata(path).ok().map(|at| (at.dev(), at.ino()));
+    if !registration.exists() || id(&registration) == id(&file) {
+        return Ok(());
+    }
+    let temporary = dir.join(format!(".{REGISTRATION_SONAME}.{}", std::process::id()));
+    fs::hard_link(&registration, &temporary)
+        .or_else(|_| fs::copy(&registration, &temporary).map(drop))?;
+    fs::rename(&temporary, &file)
 }

@@ -55,6 +55,13 @@ pub(crate) fn run() -> Result<()> {
             libraries.join("rpd-sim-lib").join(soname),
         )?;
     }
+    // A file of its own: attachers find it by its name in the memory of a process, where links do not show.
+    copy(
+        &built.join(install::REGISTRATION),
+        &libraries
+            .join("rpd-sim-lib")
+            .join(install::REGISTRATION_SONAME),
+    )?;
     links::compat(&tree.join("share/rpd/compat/bin"), "../../../../bin/rpd")?;
     for document in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         copy(&root.join(document), &documents.join(document))?;

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use rpd_spool::format::{self, stream};
 use rpd_spool::options::CollectorOptions;
 use rpd_spool::writer::{self, ForkLock, OpenRecord, SpoolDirectory, StreamWriter};
-use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
+use rpd_spool::{
+    ATTACHED_COLLECT_VARIABLE, ATTACHED_SPOOL_VARIABLE, COLLECT_VARIABLE, SPOOL_VARIABLE,
+};
 
 use super::child_note::ChildNote;
 use super::guard::Service;
@@ -206,7 +208,25 @@ pub(crate) fn requested_directory() -> Option<PathBuf> {
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return None;
     }
-    std::env::var_os(SPOOL_VARIABLE).map(PathBuf::from)
+    let variables = [SPOOL_VARIABLE, ATTACHED_SPOOL_VARIABLE];
+    variables
+        .into_iter()
+        .find_map(std::env::var_os)
+        .map(PathBuf::from)
+}
+
+/// The options that the front end gave.
+fn requested_options() -> CollectorOptions {
+    let text = |name| std::env::var_os(name).unwrap_or_default();
+    let read = |name| CollectorOptions::from_text(&text(name).to_string_lossy());
+    if std::env::var_os(SPOOL_VARIABLE).is_some() {
+        return read(COLLECT_VARIABLE);
+    }
+    CollectorOptions {
+        // The program has looked at its signals, and functions that set them are its own.
+        disable_signal_handlers: true,
+        ..read(ATTACHED_COLLECT_VARIABLE)
+    }
 }
 
 fn create(parent: Option<&Process>) -> Option<Process> {
@@ -221,8 +241,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
             if !run.is_absolute() {
                 return None;
             }
-            let text = std::env::var_os(COLLECT_VARIABLE).unwrap_or_default();
-            (run, CollectorOptions::from_text(&text.to_string_lossy()))
+            (run, requested_options())
         }
     };
     let directory = SpoolDirectory::create(&run).ok()?;

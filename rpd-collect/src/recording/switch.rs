@@ -165,13 +165,13 @@ pub(crate) fn stop_counted() {
     change_resumed(|resumed, _| resumed.saturating_sub(1));
 }
 
-/// `rpd control` has recording start again; without effect on a pause of the program.
-pub(super) fn start() {
+/// `rpd control`, or an attacher, has recording start again; without effect on a pause of the program.
+pub(crate) fn start() {
     set_stopped(false);
 }
 
-/// `rpd control` stops recording, whatever the program requests.
-pub(super) fn stop() {
+/// `rpd control`, or an attacher, stops recording, whatever the program requests.
+pub(crate) fn stop() {
     set_stopped(true);
     flush();
 }

@@ -3,11 +3,16 @@
 //! Traces are on the client context. A context that counts stays on, because SDK 1.0 loses kernels forever when such a
 //! one is stopped while they are queued.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t};
 
 use super::setup::Setup;
-use super::{dispatch, pc_sampling, thread_trace};
+use super::{dispatch, pc_sampling, provider, thread_trace};
 use crate::recording::switch::{self, Switched};
+
+/// Handles of the contexts that are started and stopped, for comparison; 0 for none.
+static SWITCHED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 struct Contexts {
     functions: &'static Functions,
@@ -56,6 +61,12 @@ pub(super) fn begin(setup: &Setup<'_>) {
     } else {
         dispatch::configure_paused(setup)
     };
+    for (place, context) in SWITCHED.iter().zip([client, paused]) {
+        place.store(
+            context.map_or(0, |context| context.handle),
+            Ordering::Relaxed,
+        );
+    }
     let contexts = Contexts {
         functions: setup.functions,
         client,
@@ -68,4 +79,19 @@ pub(super) fn begin(setup: &Setup<'_>) {
         setup.start(client, "anything");
     }
     switch::begin();
+}
+
+/// Starts the contexts that are always on, of those that the provider had stopped when an attacher left.
+pub(super) fn start_again(all: &[rocprofiler_context_id_t]) {
+    let Some(functions) = provider::functions() else {
+        return;
+    };
+    let is_switched = |context: &rocprofiler_context_id_t| {
+        let mut handles = SWITCHED.iter().map(|place| place.load(Ordering::Relaxed));
+        handles.any(|handle| handle == context.handle)
+    };
+    for context in all.iter().filter(|context| !is_switched(context)) {
+        // SAFETY: a context of this provider. Starting one that is on has no effect.
+        unsafe { (functions.rocprofiler_start_context)(*context) };
+    }
 }

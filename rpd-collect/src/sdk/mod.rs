@@ -27,6 +27,7 @@
 mod access_trace;
 mod agents;
 mod api;
+pub(crate) mod attachment;
 mod capture_markers;
 mod code_object;
 mod contexts;

@@ -236,6 +236,19 @@ pub(crate) trait Observer: Send + Sync {
 
 static OBSERVER: OnceLock<&'static dyn Observer> = OnceLock::new();
 
+/// Lists the code objects in frozen executables.
+static CODE: OnceLock<fn() -> Vec<CodeObjectInfo>> = OnceLock::new();
+
+/// Sets the function that lists the code objects in frozen executables; only the first call counts.
+pub(crate) fn list_code_with(list: fn() -> Vec<CodeObjectInfo>) {
+    let _ = CODE.set(list);
+}
+
+/// The code objects that have been loaded so far.
+pub(crate) fn loaded_code() -> Vec<CodeObjectInfo> {
+    CODE.get().map_or_else(Vec::new, |list| list())
+}
+
 /// Installs the process's observer. Returns `false` when one is installed already.
 pub(crate) fn set(observer: &'static dyn Observer) -> bool {
     OBSERVER.set(observer).is_ok()

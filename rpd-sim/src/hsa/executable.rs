@@ -135,6 +135,18 @@ pub(super) fn executables() -> Vec<Arc<Executable>> {
     lock(&state().executables).values().cloned().collect()
 }
 
+/// Code objects of the executables that are frozen.
+fn loaded_code() -> Vec<CodeObjectInfo> {
+    let of_executable = |executable: Arc<Executable>| {
+        let contents = lock(&executable.contents);
+        let objects = contents.objects.iter().filter(|_| contents.frozen);
+        objects
+            .map(|object| object.info.clone())
+            .collect::<Vec<_>>()
+    };
+    executables().into_iter().flat_map(of_executable).collect()
+}
+
 /// Unloads all executables, the latest first.
 pub(super) fn unload_all() {
     let all = std::mem::take(&mut *lock(&state().executables));
@@ -429,6 +441,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_freeze(
 ) -> Status {
     api(|| {
         let executable = executable(handle)?;
+        observe::list_code_with(loaded_code);
         let objects = {
             let mut contents = lock(&executable.contents);
             ensure(!contents.frozen, status::ERROR_FROZEN_EXECUTABLE)?;

@@ -5,7 +5,11 @@ use core::{
     ptr,
     sync::atomic::{AtomicPtr, Ordering},
 };
-use std::{collections::HashMap, ffi::CString, sync::Mutex};
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::CString,
+    sync::Mutex,
+};
 
 use rocprofiler_sdk_sys::{
     hsa_agent_t, rocprofiler_address_t as Address, rocprofiler_callback_phase_t as Phase,
@@ -51,6 +55,8 @@ unsafe impl Send for ReportedObject {}
 #[derive(Default)]
 struct CodeObjectState {
     objects: Vec<ReportedObject>,
+    /// Handles of the objects, and of those that are being reported.
+    handles: HashSet<u64>,
     /// Kernel ids by address of the kernel descriptor.
     kernels: HashMap<u64, u64>,
     /// Host stubs by kernel name, as programs registered them; their ids are not set.
@@ -246,12 +252,16 @@ impl ReportedObject {
     }
 }
 
-/// Reports a code object that was loaded; called on the thread that froze its executable.
+/// Reports a code object that was loaded, once; called on the thread that froze its executable, or later when a tool was
+/// attached.
 pub(crate) fn loaded(info: &CodeObjectInfo) {
     // The lock is not held while tools are called: they may load code themselves.
     let mut object = {
         let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
         let state = state.get_or_insert_default();
+        if !state.handles.insert(info.handle) {
+            return;
+        }
         state.last_object += 1;
         let object_id = state.last_object;
         let (storage_type, storage) = match info.storage {
@@ -365,6 +375,7 @@ pub(crate) fn unloaded(handle: u64) {
             return;
         };
         let object = state.objects.remove(at);
+        state.handles.remove(&handle);
         for symbol in &object.symbols {
             state.kernels.remove(&symbol.payload.kernel_object);
         }

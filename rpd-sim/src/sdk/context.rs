@@ -300,6 +300,15 @@ pub(super) fn deactivate_client(
     bits(stopped).map(get)
 }
 
+/// Handles of a client's contexts.
+pub(super) fn ids_of_client(client: u32) -> Vec<ContextId> {
+    let all = 0..COUNT.load(Ordering::Acquire) as usize;
+    all.map(get)
+        .filter(|context| context.client == client && !context.removed.load(Ordering::Relaxed))
+        .map(Context::id)
+        .collect()
+}
+
 /// `rocprofiler_create_context`.
 ///
 /// # Safety

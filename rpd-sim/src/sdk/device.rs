@@ -66,7 +66,17 @@ pub(crate) fn install() {
             .into_iter()
             .any(|(callback, record)| context::any(callback, record))
     {
+        // What a program loaded before a tool was attached comes first, so that its kernels are known to the first dispatch
+        // that is observed; then what was loaded meanwhile.
+        report_loaded();
         observe::set(&Provider);
+        report_loaded();
+    }
+}
+
+fn report_loaded() {
+    for object in observe::loaded_code() {
+        codeobj::loaded(&object);
     }
 }
 

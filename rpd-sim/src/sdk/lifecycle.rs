@@ -12,6 +12,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_tool_configure_result_t as ConfigureResult,
 };
 
+use super::attachment::{self, AttachResult};
 use super::{
     activation, codeobj, context, counting, device, discovery, fork, state, status::store,
     variables::truth, worker,
@@ -21,6 +22,8 @@ use super::{
 struct Client {
     id: Box<ClientId>,
     result: ConfigureResult,
+    /// Functions that are told when something attaches to the process, of a tool that has such.
+    attach: Option<AttachResult>,
     done: bool,
 }
 
@@ -90,13 +93,24 @@ fn configure(forced: Option<discovery::Entry>) {
             activation::stop_client(handle, true);
             continue;
         }
+        let attach = attachment::configure(entry, priority as u32, &mut id);
         let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
         clients.push(Client {
             id,
             result,
+            attach,
             done: false,
         });
     }
+}
+
+/// Numbers of the clients that have not ended, and what they are told with when something attaches.
+pub(super) fn clients() -> Vec<(u32, Option<AttachResult>)> {
+    let clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
+    let there = clients.iter().filter(|client| !client.done);
+    there
+        .map(|client| (client.id.handle, client.attach))
+        .collect()
 }
 
 fn initialize_clients() {

@@ -15,7 +15,8 @@ use rocprofiler_sdk_sys::{
 
 use super::{
     allocation, codeobj, context, counting, device, discovery, foreign, intercept, lifecycle,
-    marker, runtime, state, stream_wrap as stream, trace, variables::truth, wrap,
+    marker, registration_library, runtime, state, stream_wrap as stream, trace, variables::truth,
+    wrap,
 };
 use crate::api::table::{self, Code, Library, Slot, count, next};
 
@@ -58,10 +59,6 @@ pub(crate) fn library(library: Library) {
     if library == Library::Hsa && truth("HSA_TOOLS_DISABLE_REGISTER") == Some(true) {
         return;
     }
-    // Without a tool nothing is wrapped, and calls take the direct way through the table.
-    if !tool_assumed() {
-        return;
-    }
     fn address<T>(table: &'static T) -> *mut c_void {
         ptr::from_ref(table).cast_mut().cast()
     }
@@ -84,6 +81,10 @@ pub(crate) fn library(library: Library) {
         ),
         Library::Rccl => ("rccl", RCCL_VERSION, vec![address(&table::RCCL_API)]),
     };
+    // Without a tool nothing is wrapped, and calls take the direct way through the table.
+    if !tool_assumed() {
+        return registration_library::remember(name, version, &mut tables);
+    }
     match foreign::provider() {
         Some(provider) => foreign::hand_over(provider, name, version, 0, &mut tables),
         None => {

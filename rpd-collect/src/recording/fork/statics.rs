@@ -58,6 +58,7 @@ const KEPT: &[(&str, &[&str])] = &[
             "captured.rs NEXT_REGISTER_TEXTURE",
             "captured.rs NEXT_REGISTER_VAR",
             "captured.rs NEXT_REGISTER_MANAGED_VAR",
+            "sdk/contexts.rs SWITCHED",
             "sdk/entry.rs CLIENT",
             "sdk/entry.rs FINALIZE",
             "sdk/provider.rs FUNCTIONS",
@@ -115,6 +116,7 @@ const KEPT: &[(&str, &[&str])] = &[
             "recording/switch.rs STOPPED",
             "recording/switch.rs STEP",
             "recording/switch.rs DUE",
+            "sdk/attachment.rs NOTED",
         ],
     ),
     (

@@ -13,3 +13,4 @@ mod stress;
 pub(crate) mod sudden_ends;
 mod transparency;
 mod trees;
+mod upstream_attach;
