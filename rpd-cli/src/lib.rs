@@ -188,9 +188,9 @@ pub(crate) fn print_message(text: &str) {
 fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Result<u8> {
     match command {
         SubCommand::Live => commands::live::run(words),
-        SubCommand::Attach => commands::attach::run(words, |words| {
-            profile(CalledAs::by(None, words), words)
-        }),
+        SubCommand::Attach => {
+            commands::attach::run(words, |words| profile(CalledAs::by(None, words), words))
+        }
         SubCommand::Idle => commands::idle::run(words),
         SubCommand::Control => commands::control::run(words),
         SubCommand::Recover => recover::run(words),

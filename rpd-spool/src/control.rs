@@ -249,7 +249,8 @@ impl ControlServer {
         let page = self.page();
         page.request.fetch_add(1 << COMMAND_BITS, Ordering::AcqRel);
         // Without the number of a request.
-        page.request.fetch_and(!((1 << COMMAND_BITS) - 1), Ordering::AcqRel);
+        page.request
+            .fetch_and(!((1 << COMMAND_BITS) - 1), Ordering::AcqRel);
         wake(&page.request);
     }
 
@@ -262,7 +263,8 @@ impl ControlServer {
     pub fn answer(&self, outcome: Result<(), &str>) {
         let page = self.page();
         page.set_text(outcome.err().unwrap_or_default().as_bytes());
-        page.outcome.store(outcome.is_ok().into(), Ordering::Release);
+        page.outcome
+            .store(outcome.is_ok().into(), Ordering::Release);
     }
 }
 

@@ -68,9 +68,9 @@ fn file_name(image: &ProcessImage) -> String {
 
 /// Whether a file in a directory of control pages was left by a process of this PID namespace that has ended.
 fn is_left_over(name: &str, own: Option<u64>) -> bool {
-    let image = name
-        .strip_prefix(FILE)
-        .and_then(|rest| ProcessImage::from_directory(&format!("{}{rest}", super::image::PROCESS_PREFIX)));
+    let image = name.strip_prefix(FILE).and_then(|rest| {
+        ProcessImage::from_directory(&format!("{}{rest}", super::image::PROCESS_PREFIX))
+    });
     image.is_some_and(|image| {
         image.namespace == own
             && own.is_some()
@@ -111,7 +111,10 @@ impl IdlePage {
         };
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            if name.to_str().is_some_and(|name| is_left_over(name, image.namespace)) {
+            if name
+                .to_str()
+                .is_some_and(|name| is_left_over(name, image.namespace))
+            {
                 // Another process may have removed it.
                 let _ = fs::remove_file(entry.path());
             }
@@ -314,7 +317,8 @@ mod tests {
             loaded: 1,
             namespace,
         };
-        let files = [image(u32::MAX), image(std::process::id())].map(|it| place.join(file_name(&it)));
+        let files =
+            [image(u32::MAX), image(std::process::id())].map(|it| place.join(file_name(&it)));
         for file in &files {
             fs::write(file, "").expect("written");
         }

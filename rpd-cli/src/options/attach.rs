@@ -44,9 +44,9 @@ pub(super) fn resolve(
         };
     };
     if !options.command.is_empty() {
-        return Err(given.pid.refused(
-            "a program cannot be started as well: leave out what follows --, or this",
-        ));
+        return Err(given
+            .pid
+            .refused("a program cannot be started as well: leave out what follows --, or this"));
     }
     if passes > 1 {
         return Err(given.pid.refused(

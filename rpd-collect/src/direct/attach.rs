@@ -301,7 +301,9 @@ fn begin_runtime(
     }
     entry::initialised(&runtime.name, runtime.version, runtime.instance);
     let tables = runtime.tables.iter();
-    tables.flat_map(|table| tables::patch(process, *table)).collect()
+    tables
+        .flat_map(|table| tables::patch(process, *table))
+        .collect()
 }
 
 fn live_queues() -> impl Iterator<Item = &'static dispatch::Queue> {

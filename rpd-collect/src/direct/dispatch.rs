@@ -272,10 +272,7 @@ fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperativ
 }
 
 /// An entry for a new queue of an agent (its handles in the runtime and in records), and whether it is not in the list yet.
-pub(super) fn entry(
-    agent: (u64, u64),
-    cooperative: Option<Cooperative>,
-) -> (&'static Queue, bool) {
+pub(super) fn entry(agent: (u64, u64), cooperative: Option<Cooperative>) -> (&'static Queue, bool) {
     // A shared queue is never given back, so it takes no entry that may be claimed again.
     let used = cooperative.is_none().then(claim_destroyed).flatten();
     let queue: &'static Queue = used.unwrap_or_else(|| {

@@ -125,7 +125,10 @@ fn look_at(queue: &Queue, last: u64) {
         ring.size.load(Ordering::Relaxed),
     );
     let end = last.saturating_add(1);
-    let told = ring.told.load(Ordering::Relaxed).max(end.saturating_sub(size));
+    let told = ring
+        .told
+        .load(Ordering::Relaxed)
+        .max(end.saturating_sub(size));
     if told >= end || size == 0 {
         return;
     }
@@ -154,7 +157,10 @@ fn look_at(queue: &Queue, last: u64) {
             queue.agent.load(Ordering::Relaxed),
             dispatch::describe(queue, &packet),
         );
-        match queue.pending.submit_unchanged(packet[SIGNAL], work, submitted) {
+        match queue
+            .pending
+            .submit_unchanged(packet[SIGNAL], work, submitted)
+        {
             Some(signals) => {
                 device_work::dispatch_submitted();
                 if packet[SIGNAL] == 0 {

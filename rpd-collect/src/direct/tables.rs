@@ -227,7 +227,9 @@ unsafe fn sub_tables(name: &str, tables: &[*mut c_void]) -> Vec<KnownTable> {
     }
     let kinds = kinds(name).iter().zip(tables);
     // SAFETY: as this function demands.
-    kinds.map(|(kind, table)| (*kind, unsafe { flat(*table) })).collect()
+    kinds
+        .map(|(kind, table)| (*kind, unsafe { flat(*table) }))
+        .collect()
 }
 
 /// A table of a runtime: its kind and its slots.

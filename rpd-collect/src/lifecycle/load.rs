@@ -33,7 +33,8 @@ extern "C" fn on_load() {
 fn waits_for_attach() -> bool {
     // SAFETY: the entry may be read at any time.
     let secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
-    !secure && std::env::var_os(IDLE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0")
+    !secure
+        && std::env::var_os(IDLE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 /// Keeps the threads of this library from reserving 64 MiB of the address space each, where that is limited: the C

@@ -22,7 +22,8 @@ use super::process;
 const MAX_TOTALS: usize = 4096;
 
 /// A forked child begins anew: what it has mapped is its parent's.
-pub(super) static FORK: ForkHook = ForkHook::new().in_child(|| INHERITED.store(true, Ordering::Relaxed));
+pub(super) static FORK: ForkHook =
+    ForkHook::new().in_child(|| INHERITED.store(true, Ordering::Relaxed));
 static INHERITED: AtomicBool = AtomicBool::new(false);
 static STATE: SharedBounded = SharedBounded(UnsafeCell::new(None));
 

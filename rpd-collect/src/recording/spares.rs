@@ -12,7 +12,8 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 /// Number of requests so far, on which the thread sleeps.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 /// A forked child does not have the thread.
-pub(super) static FORK: ForkHook = ForkHook::new().in_child(|| RUNNING.store(false, Ordering::Relaxed));
+pub(super) static FORK: ForkHook =
+    ForkHook::new().in_child(|| RUNNING.store(false, Ordering::Relaxed));
 
 /// Requests segments from the thread. It is started at the first request, and again in a forked child.
 pub(super) fn request() {

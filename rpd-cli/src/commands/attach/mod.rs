@@ -6,6 +6,7 @@
 mod find;
 pub(crate) mod target;
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -42,6 +43,8 @@ const LONGEST_BEGIN: Duration = Duration::from_secs(30);
 const LONGEST_END: Duration = Duration::from_secs(60);
 /// Interval of the looks at whether the processes still run.
 const LOOK: Duration = Duration::from_millis(50);
+/// Interval of the looks at whether a process is still the same program.
+const LOOK_AT_MAP: Duration = Duration::from_secs(1);
 
 /// Record a program that runs already, and was started with rpd idle
 ///
@@ -64,7 +67,11 @@ struct Arguments {
     #[command(flatten)]
     tables: TableOptions,
     /// Options of rpd (see rpd --help), such as --sys-trace, -d and --attach-duration-msec
-    #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "OPTIONS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     options: Vec<OsString>,
 }
 
@@ -106,6 +113,8 @@ struct Target {
     start: u64,
     page: Page,
     control: AttachedPage,
+    /// When the memory map was read last: while it is, threads of the process that change it wait.
+    looked: Cell<Instant>,
 }
 
 impl Target {
@@ -113,9 +122,10 @@ impl Target {
         let user = user_of(pid).ok_or_else(|| failed(pid, target::Reason::Missing))?;
         let start = procfs::stat(pid).map_or(0, |stat| stat.start);
         let control = AttachedPage::open(&page.here, user).map_err(|error| match error {
-            PageError::Held(Some(rpd)) => {
-                failed(pid, format!("rpd (process {rpd}) is attached to it already"))
-            }
+            PageError::Held(Some(rpd)) => failed(
+                pid,
+                format!("rpd (process {rpd}) is attached to it already"),
+            ),
             PageError::Held(None) => failed(pid, "another rpd is attached to it already"),
             other => failed(pid, format!("{}: {other}", page.here.display())),
         })?;
@@ -124,20 +134,30 @@ impl Target {
             start,
             page,
             control,
+            looked: Cell::new(Instant::now()),
         })
     }
 
     /// Whether the program that was attached to still runs: one that has become another has no such page.
     fn runs(&self) -> bool {
-        procfs::stat(self.pid).is_some_and(|stat| stat.runs && stat.start == self.start)
-            && way(self.pid) == Way::Ours(self.page.clone())
+        if procfs::stat(self.pid).is_none_or(|stat| !stat.runs || stat.start != self.start) {
+            return false;
+        }
+        if self.looked.get().elapsed() < LOOK_AT_MAP {
+            return true;
+        }
+        self.looked.set(Instant::now());
+        way(self.pid) == Way::Ours(self.page.clone())
     }
 
     /// Has the process begin a recording in a run's directory, as the process sees that.
     fn begin(&self, run: &Path) -> Result<(), Failure> {
         let path = run.as_os_str().as_bytes();
         if path.len() > LONGEST_TEXT {
-            return Err(failed(self.pid, format!("{}: the path is too long", run.display())));
+            return Err(failed(
+                self.pid,
+                format!("{}: the path is too long", run.display()),
+            ));
         }
         let control = &self.control.controller;
         control.set_text(path);
@@ -154,7 +174,9 @@ impl Target {
                 },
             ));
         }
-        control.outcome().map_err(|problem| failed(self.pid, problem))
+        control
+            .outcome()
+            .map_err(|problem| failed(self.pid, problem))
     }
 
     /// Ends the recording of the process.
@@ -205,7 +227,10 @@ pub(crate) fn record(plan: &Plan, attach: &Attach, environment: &Environment) ->
     if let Err(error) = begun {
         // Nothing was recorded, or nothing that is complete.
         for target in &targets {
-            target.control.controller.request(Request::Detach, LONGEST_END, || target.runs());
+            target
+                .control
+                .controller
+                .request(Request::Detach, LONGEST_END, || target.runs());
         }
         drop(targets);
         run.take_for_ended();
@@ -276,7 +301,10 @@ fn take_user(targets: &[Target]) -> Result<(), Failure> {
         .map_err(|error| {
             failed(
                 first.pid,
-                format!("it belongs to user {}, as whom rpd cannot act: {error}", found.uid()),
+                format!(
+                    "it belongs to user {}, as whom rpd cannot act: {error}",
+                    found.uid()
+                ),
             )
         })?;
     eprintln!("rpd: acting as user {}, whose process it is", found.uid());
@@ -296,7 +324,10 @@ fn run_directory(
         return Ok((run, own));
     };
     let same = |here: &Path, there: &Path| {
-        let (here, there) = (std::fs::metadata(here).ok()?, std::fs::metadata(there).ok()?);
+        let (here, there) = (
+            std::fs::metadata(here).ok()?,
+            std::fs::metadata(there).ok()?,
+        );
         Some((here.dev(), here.ino()) == (there.dev(), there.ino()))
     };
     if same(&own, &seen_from_here(first.pid, &own)) == Some(true) {
@@ -305,8 +336,13 @@ fn run_directory(
     // The process sees other files, as in a container: what it records goes beside its control page.
     run.remove();
     let place = first.page.inside.parent().unwrap_or(Path::new("/"));
-    let run = RunDirectory::create_in(&seen_from_here(first.pid, place), options)
-        .with_context(|| failed(first.pid, "the directory of its control page cannot be used"))?;
+    let run =
+        RunDirectory::create_in(&seen_from_here(first.pid, place), options).with_context(|| {
+            failed(
+                first.pid,
+                "the directory of its control page cannot be used",
+            )
+        })?;
     let root = seen_from_here(first.pid, Path::new("/"));
     let below = run.path().strip_prefix(&root).unwrap_or(run.path());
     let inside = Path::new("/").join(below);
@@ -327,7 +363,10 @@ fn begin(targets: &[Target], run: &RunDirectory, inside: &Path, options: &Option
 }
 
 fn announce(targets: &[Target], attach: &Attach) {
-    let numbers: Vec<String> = targets.iter().map(|target| target.pid.to_string()).collect();
+    let numbers: Vec<String> = targets
+        .iter()
+        .map(|target| target.pid.to_string())
+        .collect();
     let plural = if numbers.len() == 1 { "" } else { "es" };
     let until = match attach.duration {
         Some(duration) => format!("records for {} ms", duration.as_millis()),

@@ -96,14 +96,17 @@ pub(crate) fn way(pid: u32) -> Way {
         return Way::Ours(Page { inside, here });
     }
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
-    let mut names = tasks.into_iter().flatten().flatten().filter_map(|task| {
-        std::fs::read_to_string(task.path().join("comm")).ok()
-    });
+    let mut names = tasks
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
     if names.any(|name| name.trim_end() == UPSTREAM_THREAD) {
         return Way::Upstream;
     }
     let has = |name: &str| {
-        map.windows(name.len()).any(|window| window == name.as_bytes())
+        map.windows(name.len())
+            .any(|window| window == name.as_bytes())
     };
     Way::Refused(if run_of(pid).is_some() && has("librpd_collect.so") {
         Reason::Recorded

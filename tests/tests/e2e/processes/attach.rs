@@ -100,7 +100,10 @@ impl Server {
 
 fn for_a_while(server: &Server, options: &[&str]) -> Outcome {
     let duration = ["--attach-duration-msec", "400"];
-    let outcome = server.attach(&[options, &duration].concat()).run().success();
+    let outcome = server
+        .attach(&[options, &duration].concat())
+        .run()
+        .success();
     server.goes_on();
     outcome
 }
@@ -122,24 +125,51 @@ fn attach_records_a_running_program_again_and_again() {
         let launches = found.number("SELECT count(*) FROM regions WHERE name = 'hipLaunchKernel'");
         assert!(kernels > 0, "{}", outcome.stderr);
         // Each thread may be within a launch at either end.
-        assert!((kernels - launches).abs() <= 2 * THREADS, "{kernels} of {launches}");
+        assert!(
+            (kernels - launches).abs() <= 2 * THREADS,
+            "{kernels} of {launches}"
+        );
         assert_eq!(found.number("SELECT count(*) FROM kernels") - kernels, 0);
         assert!(found.number("SELECT count(*) FROM memory_copies") > 0);
         let ranges = found.number("SELECT count(*) FROM regions WHERE name = 'unit'");
-        assert!((kernels - ranges).abs() <= 2 * THREADS, "{kernels} in {ranges}");
+        assert!(
+            (kernels - ranges).abs() <= 2 * THREADS,
+            "{kernels} in {ranges}"
+        );
         let threads = "SELECT count(DISTINCT tid) FROM regions WHERE name = 'hipLaunchKernel'";
         assert_eq!(found.number(threads), THREADS);
-        assert!(outcome.stderr.contains("rpd attached"), "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("prepared by rpd idle"), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("rpd attached"),
+            "{}",
+            outcome.stderr
+        );
+        assert!(
+            outcome.stderr.contains("prepared by rpd idle"),
+            "{}",
+            outcome.stderr
+        );
     }
     let light = for_a_while(&server, &["--light", "-f", "csv", "-o", "x"]);
-    assert!(!light.files_ending("kernel_trace.csv").is_empty(), "{:?}", light.files());
+    assert!(
+        !light.files_ending("kernel_trace.csv").is_empty(),
+        "{:?}",
+        light.files()
+    );
     let stacks = ["--hip-runtime-trace", "--stacks", "native", "-o", "x"];
     let stacks = for_a_while(&server, &stacks);
-    assert!(stacks.files_ending("x_results.db").len() == 1, "{}", stacks.stderr);
+    assert!(
+        stacks.files_ending("x_results.db").len() == 1,
+        "{}",
+        stacks.stderr
+    );
     let kernels = for_a_while(&server, &["--kernel-trace", "-f", "csv", "-o", "x"]);
     let table = Table::read(&kernels.out().join("x_kernel_trace.csv"));
-    assert!(table.column("Kernel_Name").iter().all(|name| name.starts_with("fill_kernel")));
+    assert!(
+        table
+            .column("Kernel_Name")
+            .iter()
+            .all(|name| name.starts_with("fill_kernel"))
+    );
     server.finish();
 }
 
@@ -169,7 +199,10 @@ fn second_attach_is_refused_while_the_first_records() {
     let first = server.attach(&ALL).start();
     wait_until("rpd is attached", || server.is_attached());
     let second = server.attach(&ALL).run().expect_code(1);
-    let named = format!("rpd (process {}) is attached to it already", first.child.id());
+    let named = format!(
+        "rpd (process {}) is attached to it already",
+        first.child.id()
+    );
     assert!(second.stderr.contains(&named), "{}", second.stderr);
     assert_eq!(second.stderr.lines().count(), 1, "{}", second.stderr);
     first.signal(libc::SIGTERM);
@@ -186,7 +219,11 @@ fn attach_writes_what_a_killed_program_had_recorded() {
     let pid = server.pid().to_string();
     let _ = command(Path::new("/bin/kill"), ["-KILL", &pid]).success();
     let outcome = attached.finish().success();
-    assert!(outcome.stderr.contains(&format!("process {pid} has ended")), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains(&format!("process {pid} has ended")),
+        "{}",
+        outcome.stderr
+    );
     assert!(database(&outcome).number("SELECT count(*) FROM kernels") > 0);
     let _ = server.running.finish().expect_code(137);
 }
@@ -227,7 +264,10 @@ fn attach_refuses_what_it_cannot_do_before_it_touches_the_program() {
     refused(&["--pmc", "SQ_WAVES"], "--pmc: ");
     refused(&["--scratch-memory-trace"], "--scratch-memory-trace: ");
     refused(&["--kernel-trace", "--kokkos-trace"], "--kokkos-trace: ");
-    refused(&["--kernel-trace", "-d", "/proc/nowhere"], "/proc/nowhere cannot be written");
+    refused(
+        &["--kernel-trace", "-d", "/proc/nowhere"],
+        "/proc/nowhere cannot be written",
+    );
     server.goes_on();
     server.finish();
 }
@@ -235,17 +275,30 @@ fn attach_refuses_what_it_cannot_do_before_it_touches_the_program() {
 #[test]
 fn attach_refuses_programs_that_were_not_prepared() {
     let outcome = Rpd::plain(["attach", "4194304", "-s"]).run().expect_code(1);
-    assert!(outcome.stderr.contains("no such process"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("no such process"),
+        "{}",
+        outcome.stderr
+    );
     let mut sleeps = std::process::Command::new("sleep")
         .arg("600")
         .spawn()
         .expect("it starts");
     let pid = sleeps.id().to_string();
-    for words in [["attach", &pid], ["--attach", &pid], ["-p", &pid], ["--pid", &pid]] {
+    for words in [
+        ["attach", &pid],
+        ["--attach", &pid],
+        ["-p", &pid],
+        ["--pid", &pid],
+    ] {
         let outcome = Rpd::plain(words).option(["-s"]).run().expect_code(1);
         let what = format!("process {pid}: it was not started to be attached to");
         assert!(outcome.stderr.contains(&what), "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("rpd idle -- PROGRAM"), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("rpd idle -- PROGRAM"),
+            "{}",
+            outcome.stderr
+        );
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
     }
     sleeps.kill().expect("it runs");
@@ -263,7 +316,11 @@ fn children_of_the_process_are_attached_to() {
     assert!(database(&outcome).number("SELECT count(*) FROM kernels") > 0);
     let alone = Rpd::plain(["attach", &rpd, "-d", "out", "--attach-children", "off"]);
     let outcome = alone.option(options).run().expect_code(1);
-    assert!(outcome.stderr.contains("was not started to be attached to"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("was not started to be attached to"),
+        "{}",
+        outcome.stderr
+    );
     server.finish();
 }
 
@@ -290,7 +347,10 @@ fn program_is_prepared_by_variables_of_its_environment() {
     });
     let pid = child.id().to_string();
     let attach = Rpd::plain(["attach", &pid, "-d", "out"]).option(ALL);
-    let outcome = attach.option(["--attach-duration-msec", "300"]).run().success();
+    let outcome = attach
+        .option(["--attach-duration-msec", "300"])
+        .run()
+        .success();
     assert!(database(&outcome).number("SELECT count(*) FROM kernels") > 0);
     drop(input);
     assert!(child.wait().expect("it ends").success());
@@ -316,7 +376,15 @@ fn attach_records_a_program_in_another_mount_and_pid_namespace() {
         workloads::path("server").display()
     );
     let mut child = std::process::Command::new(&unshare)
-        .args(["--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", &script])
+        .args([
+            "--mount",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            "sh",
+            "-c",
+            &script,
+        ])
         .stdin(fs::File::from(OwnedFd::from(reader)))
         .stdout(std::process::Stdio::null())
         .spawn()
@@ -346,7 +414,10 @@ fn find_lists_programs_that_can_be_attached_to() {
         .lines()
         .find(|line| line.starts_with(&format!("{},", server.pid())));
     let line = line.expect("the server is listed");
-    assert!(line.contains("rpd idle") && line.contains("waits"), "{line}");
+    assert!(
+        line.contains("rpd idle") && line.contains("waits"),
+        "{line}"
+    );
     server.finish();
     let (reader, input) = std::io::pipe().expect("a pipe");
     let bare = Rpd::plain(["idle"]);
