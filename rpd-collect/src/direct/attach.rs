@@ -31,6 +31,8 @@ use crate::recording::{meta, process};
 
 static SERVICE: Service = Service::new("attaching");
 
+/// Names of runtimes that give the GPU work.
+const GPU: [&str; 2] = ["hsa", "hip"];
 /// Interval of the looks at whether the rpd that is attached still runs.
 const LOOK: Duration = Duration::from_secs(1);
 /// Time in which calls that return when a recording ends store their ends.
@@ -159,7 +161,8 @@ pub(super) unsafe fn keep(name: &str, (version, instance): (u64, u64), tables: &
         }
         true
     });
-    if kept == Some(true) {
+    // A program that has markers alone does not use the GPU.
+    if kept == Some(true) && GPU.contains(&name) {
         serve();
     }
 }
