@@ -140,6 +140,11 @@ fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
                     return Ok(0);
                 }
             }
+            if let Some(attach) = plan.attach.take()
+                && !plan.echo
+            {
+                return commands::attach::record(&plan, &attach, &environment);
+            }
             // `--echo` does not query the provider unless the passes depend on the answer.
             let computed = if plan.echo && !plan.passes.iter().any(|pass| pass.auto) {
                 Vec::new()
@@ -190,6 +195,10 @@ pub(crate) fn print_message(text: &str) {
 fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Result<u8> {
     match command {
         SubCommand::Live => commands::live::run(words),
+        SubCommand::Attach => {
+            commands::attach::run(words, |words| profile(CalledAs::by(None, words), words))
+        }
+        SubCommand::Idle => commands::idle::run(words),
         SubCommand::Control => commands::control::run(words),
         SubCommand::Recover => recover::run(words),
         SubCommand::Convert => commands::convert::run(words, compat),

@@ -37,6 +37,12 @@ sub_commands! {
     "[DIR]..." {
         Live = "live";
     }
+    "PID [OPTIONS] | --find" {
+        Attach = "attach";
+    }
+    "[OPTIONS] -- PROGRAM [ARGUMENTS]" {
+        Idle = "idle";
+    }
     "RUN|PID start|stop|flush|status|snapshot" {
         Control = "control";
     }

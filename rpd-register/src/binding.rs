@@ -49,7 +49,7 @@ pub(crate) fn prepare() {
     if !sdk::is_named() {
         return;
     }
-    if collector::open().is_some() && by_tool_list(&Objects::read()) {
+    if collector::open().is_some() && !sdk::waits() && by_tool_list(&Objects::read()) {
         collector::list();
     }
 }
@@ -122,6 +122,8 @@ fn bind(first: Option<&Registration>) {
             return;
         }
     }
+    // Where the program has an SDK of its own, nobody can attach by this collector.
+    let collector = collector.filter(|_| !sdk::waits());
     if by_tool_list && collector.is_some() {
         collector::list();
     }

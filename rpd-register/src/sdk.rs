@@ -28,9 +28,17 @@ pub(crate) struct Sdk {
     pub(crate) set_api_table: rocprofiler_set_api_table_fn,
 }
 
-/// Whether rpd requested a recording of this process.
+/// Environment variable that makes a process wait until rpd attaches to it.
+const IDLE: &str = "RPD_IDLE";
+
+/// Whether rpd requested a recording of this process, now or later.
 pub(crate) fn is_named() -> bool {
-    std::env::var_os(VARIABLE).is_some()
+    std::env::var_os(VARIABLE).is_some() || waits()
+}
+
+/// Whether the process waits until rpd attaches to it, and is not recorded by now.
+pub(crate) fn waits() -> bool {
+    std::env::var_os("RPD_SPOOL").is_none() && std::env::var_os(IDLE).is_some()
 }
 
 /// The last part of a path.

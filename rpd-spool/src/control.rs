@@ -1,4 +1,6 @@
-//! The control page: memory that a recorded process shares with `rpd control`, through a file in the process's directory.
+//! The control page: memory that a process shares with `rpd control` or `rpd attach`, through a file: of a process that is
+//! recorded in the process's directory, of one that waits to be attached to in a directory of its user
+//! ([`crate::idle`]).
 //!
 //! The collector sleeps on the word `request` and stores the same word in `done` when it has carried a request out. A
 //! request is a count in the upper 24 bits, which tells it from the request before, and a [`Request`] in the lower 8. Only
@@ -10,7 +12,7 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::mapping::Mapping;
@@ -29,7 +31,10 @@ const MAGIC: u32 = u32::from_le_bytes(*b"rpdc");
 /// Bits of a request that say what is requested.
 const COMMAND_BITS: u32 = 8;
 
-/// What `rpd control` can request of a process.
+/// Most bytes of a text in the page.
+pub const LONGEST_TEXT: usize = LEN - 28;
+
+/// What `rpd control` and `rpd attach` can request of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// Record again.
@@ -38,12 +43,22 @@ pub enum Request {
     Stop = 2,
     /// Write what the provider holds back to the recording.
     Flush = 3,
+    /// Begin a recording in the directory that the text of the page names. Only of a process that can be attached to.
+    Attach = 4,
+    /// End that recording.
+    Detach = 5,
 }
 
 impl Request {
     /// The request in a word of the page; `None` for a number that has no meaning.
     fn from_word(word: u32) -> Option<Request> {
-        let all = [Request::Start, Request::Stop, Request::Flush];
+        let all = [
+            Request::Start,
+            Request::Stop,
+            Request::Flush,
+            Request::Attach,
+            Request::Detach,
+        ];
         let number = word & ((1 << COMMAND_BITS) - 1);
         all.into_iter().find(|request| *request as u32 == number)
     }
@@ -87,6 +102,31 @@ struct Page {
     request: AtomicU32,
     done: AtomicU32,
     state: AtomicU32,
+    /// Process id of the rpd that is attached, as it knows it itself; 0 while there is none.
+    holder: AtomicU32,
+    /// Outcome of the last request: 0 when it failed, and the text says why.
+    outcome: AtomicU32,
+    /// Bytes of the text: what belongs to a request, and then to its outcome.
+    text_len: AtomicU32,
+    text: [AtomicU8; LONGEST_TEXT],
+}
+
+const _: () = assert!(size_of::<Page>() == LEN);
+
+impl Page {
+    fn set_text(&self, text: &[u8]) {
+        let text = &text[..text.len().min(LONGEST_TEXT)];
+        for (place, byte) in self.text.iter().zip(text) {
+            place.store(*byte, Ordering::Relaxed);
+        }
+        self.text_len.store(text.len() as u32, Ordering::Release);
+    }
+
+    fn text(&self) -> Vec<u8> {
+        let len = self.text_len.load(Ordering::Acquire) as usize;
+        let text = self.text.iter().take(len);
+        text.map(|byte| byte.load(Ordering::Relaxed)).collect()
+    }
 }
 
 /// Sleeps while `word` is `value`, until another process wakes it, a signal comes or `time` is over.
@@ -117,11 +157,15 @@ fn wake(word: &AtomicU32) {
 /// The side of the recorded process.
 #[derive(Debug)]
 pub struct ControlServer {
-    mapping: Mapping,
+    base: NonNull<u8>,
+    /// The mapping of a page that belongs to a recording, which ends with the recording. A page without one stays mapped.
+    _mapping: Option<Mapping>,
 }
 
-// SAFETY: all accesses to the page are atomic.
+// SAFETY: all accesses to the page are atomic, and it is mapped as long as the value lives.
 unsafe impl Sync for ControlServer {}
+// SAFETY: as above.
+unsafe impl Send for ControlServer {}
 
 impl ControlServer {
     /// Makes the page in the directory of a process image.
@@ -130,15 +174,31 @@ impl ControlServer {
     /// When the file cannot be made.
     pub(super) fn create(path: &CStr) -> io::Result<ControlServer> {
         let mapping = Mapping::create(path, LEN, false)?;
-        let server = ControlServer { mapping };
+        Ok(ControlServer::begin(mapping.base(), Some(mapping)))
+    }
+
+    /// Makes the page in an open and empty file. It stays mapped for the life of the process.
+    ///
+    /// # Errors
+    /// When the file cannot be extended or mapped.
+    pub(super) fn of_file(file: &std::fs::File) -> io::Result<ControlServer> {
+        let base = pages::share(file.as_raw_fd(), LEN, false)?;
+        Ok(ControlServer::begin(base, None))
+    }
+
+    fn begin(base: NonNull<u8>, mapping: Option<Mapping>) -> ControlServer {
+        let server = ControlServer {
+            base,
+            _mapping: mapping,
+        };
         server.page().magic.store(MAGIC, Ordering::Release);
-        Ok(server)
+        server
     }
 
     fn page(&self) -> &Page {
         // SAFETY: the mapping has LEN bytes, more than a page of words has, at an aligned address; a forked child has other
         // memory at the same address. All accesses are atomic.
-        unsafe { self.mapping.base().cast::<Page>().as_ref() }
+        unsafe { self.base.cast::<Page>().as_ref() }
     }
 
     /// Shows the state to `rpd control`.
@@ -156,11 +216,55 @@ impl ControlServer {
             wait(&page.request, request, None);
             request = page.request.load(Ordering::Acquire);
         }
+        self.carry_out(request, act);
+    }
+
+    /// As [`ControlServer::serve_one`]; false when there was no request within `limit`.
+    pub fn serve_within(&self, limit: Duration, act: impl FnOnce(Request)) -> bool {
+        let page = self.page();
+        let done = page.done.load(Ordering::Relaxed);
+        let mut request = page.request.load(Ordering::Acquire);
+        if request == done {
+            wait(&page.request, request, Some(limit));
+            request = page.request.load(Ordering::Acquire);
+        }
+        if request == done {
+            return false;
+        }
+        self.carry_out(request, act);
+        true
+    }
+
+    fn carry_out(&self, request: u32, act: impl FnOnce(Request)) {
+        let page = self.page();
         if let Some(request) = Request::from_word(request) {
             act(request);
         }
         page.done.store(request, Ordering::Release);
         wake(&page.done);
+    }
+
+    /// Lets a thread in [`ControlServer::serve_one`] return, as after a request without a meaning.
+    pub fn release(&self) {
+        let page = self.page();
+        page.request.fetch_add(1 << COMMAND_BITS, Ordering::AcqRel);
+        // Without the number of a request.
+        page.request
+            .fetch_and(!((1 << COMMAND_BITS) - 1), Ordering::AcqRel);
+        wake(&page.request);
+    }
+
+    /// The text that belongs to the request.
+    pub fn text(&self) -> Vec<u8> {
+        self.page().text()
+    }
+
+    /// Sets the outcome of the request that is being carried out: an error is text for the user.
+    pub fn answer(&self, outcome: Result<(), &str>) {
+        let page = self.page();
+        page.set_text(outcome.err().unwrap_or_default().as_bytes());
+        page.outcome
+            .store(outcome.is_ok().into(), Ordering::Release);
     }
 }
 
@@ -183,8 +287,16 @@ impl Controller {
             Err(FileError::Missing) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
+        Controller::of_file(&file, metadata.len())
+    }
+
+    /// As [`Controller::open`], for a file of `len` bytes that is open for reading and writing.
+    ///
+    /// # Errors
+    /// When the file cannot be mapped, or is not a control page.
+    pub(super) fn of_file(file: &std::fs::File, len: u64) -> io::Result<Option<Controller>> {
         // A store to a page behind the end of the file would raise SIGBUS.
-        if metadata.len() < LEN as u64 {
+        if len < LEN as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let page = pages::map(file.as_raw_fd(), LEN)?.cast::<Page>();
@@ -204,6 +316,34 @@ impl Controller {
     /// Whether the process records.
     pub fn state(&self) -> RecordingState {
         RecordingState::from_word(self.page().state.load(Ordering::Acquire))
+    }
+
+    /// Process id of the rpd that is attached to the process, as it knows it itself.
+    pub fn holder(&self) -> Option<u32> {
+        Some(self.page().holder.load(Ordering::Acquire)).filter(|pid| *pid != 0)
+    }
+
+    /// Sets what [`Controller::holder`] returns.
+    pub fn set_holder(&self, pid: Option<u32>) {
+        let holder = &self.page().holder;
+        holder.store(pid.unwrap_or(0), Ordering::Release);
+    }
+
+    /// Sets the text that belongs to the next request. Only for the one caller that may make such a request.
+    pub fn set_text(&self, text: &[u8]) {
+        self.page().set_text(text);
+    }
+
+    /// The outcome of the last request: an error is text for the user.
+    ///
+    /// # Errors
+    /// The process could not carry the request out.
+    pub fn outcome(&self) -> Result<(), String> {
+        let page = self.page();
+        match page.outcome.load(Ordering::Acquire) {
+            0 => Err(String::from_utf8_lossy(&page.text()).into_owned()),
+            _ => Ok(()),
+        }
     }
 
     /// Has the process carry out a request; false when it has not within `limit`. Requests of several callers are carried

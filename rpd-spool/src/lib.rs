@@ -13,6 +13,7 @@ pub mod durations;
 pub mod environment;
 pub mod format;
 pub mod hidden_frames;
+pub mod idle;
 pub mod image;
 pub mod kernel_check;
 pub mod kernel_filter;

@@ -128,20 +128,36 @@ pub fn abandon_all() {
     REGISTRY.lock.reset();
     REGISTRY.with(|mapped| {
         for (address, len) in mapped.drain(..) {
-            // SAFETY: the range is one of this module's own mappings, unknown to other code; it is replaced by memory of the
-            // same size, so pointers into it stay valid.
-            unsafe {
-                libc::mmap(
-                    address as *mut libc::c_void,
-                    len,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
-                    -1,
-                    0,
-                );
-            }
+            replace(address, len);
         }
     });
+}
+
+/// Cuts this process loose from the files of all segments, whose recording has ended: what is stored there from then on
+/// goes nowhere, and the files' space is free once they are removed. The addresses stay valid until their owners are
+/// dropped.
+pub fn retire_all() {
+    REGISTRY.with(|mapped| {
+        for &mut (address, len) in mapped {
+            replace(address, len);
+        }
+    });
+}
+
+/// Replaces one of this module's mappings by private memory of the same size.
+fn replace(address: usize, len: usize) {
+    // SAFETY: the range is one of this module's own mappings, unknown to other code; it is replaced by memory of the
+    // same size, so pointers into it stay valid.
+    unsafe {
+        libc::mmap(
+            address as *mut libc::c_void,
+            len,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
+            -1,
+            0,
+        );
+    }
 }
 
 /// Maps the pages of a segment that hold `len` bytes at `address` a second time, for good: a child that is forked still

@@ -21,7 +21,7 @@ use super::format::{CallRecord, MAGIC, RecordHeader, SegmentHeader, VERSION, seg
 use super::image::{ProcessImage, pid_namespace};
 use super::mapping::Mapping;
 pub use super::mapping::{
-    ForkGuard, ForkLock, abandon_all, hold_for_fork, map_again, release_after_fork,
+    ForkGuard, ForkLock, abandon_all, hold_for_fork, map_again, release_after_fork, retire_all,
 };
 use super::reader::MAX_RECORD;
 use super::spares::Spares;

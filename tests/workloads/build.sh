@@ -60,6 +60,7 @@ program spin spin -lhip
 program stacks stacks -lhip -lroctx
 program fork-exec fork-exec -lhip
 program starts starts
+program server server -lhip -lroctx
 program steps steps -lhip -lroctx
 program regions regions -lhip -lroctx
 program open-ranges open-ranges -lhip -lroctx

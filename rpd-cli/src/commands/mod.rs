@@ -1,6 +1,7 @@
 //! Sub-commands that work on results or on the provider, and their common parts.
 
 pub(crate) mod att;
+pub(crate) mod attach;
 pub(crate) mod avail;
 pub(crate) mod capture;
 pub(crate) mod check;
@@ -10,6 +11,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 mod flame_format;
 pub(crate) mod hot;
+pub(crate) mod idle;
 pub(crate) mod live;
 pub(crate) mod merge;
 pub(crate) mod query;

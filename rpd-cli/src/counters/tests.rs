@@ -254,6 +254,7 @@ fn plan(passes: &[&str]) -> Plan {
         stem: None,
         continue_on_error: false,
         list_avail: false,
+        attach: None,
         echo: false,
         warnings: Vec::new(),
     }

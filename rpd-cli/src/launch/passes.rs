@@ -224,6 +224,7 @@ mod tests {
             stem: None,
             continue_on_error: false,
             list_avail: false,
+            attach: None,
             echo: false,
             warnings: Vec::new(),
         };

@@ -1,5 +1,6 @@
 //! The command line: its table, its parser, and what it resolves to.
 
+pub(crate) mod attach;
 mod choices;
 pub(crate) mod counters;
 mod counting;

@@ -2,6 +2,8 @@
 
 use rpd_core::options::{CounterRequest, Options};
 
+use super::attach::Attach;
+
 /// Begin of the names of pass directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirectoryStem {
@@ -52,6 +54,8 @@ pub(crate) struct Plan {
     pub(crate) list_avail: bool,
     /// Print the passes instead of running them.
     pub(crate) echo: bool,
+    /// The process to attach to, in place of a program to start.
+    pub(crate) attach: Option<Attach>,
     /// Warnings that do not stop the run.
     pub(crate) warnings: Vec<String>,
 }

@@ -9,7 +9,7 @@ use super::table::Given;
 use crate::failure::Failure;
 
 /// Options that need the SDK: the option and its purpose.
-fn needs_sdk<'a>(
+pub(super) fn needs_sdk<'a>(
     given: &'a Given,
     options: &CollectorOptions,
 ) -> Option<(&'a Named, &'static str)> {

@@ -8,10 +8,11 @@ use rpd_core::compat::Compat;
 use rpd_core::naming;
 use rpd_core::text::os_text;
 
+use super::attach;
 use super::inherit::inherit;
 use super::jobs::{self, Input};
 use super::merge::{self, Draft};
-use super::plan::Plan;
+use super::plan::{Pass, Plan};
 use super::spec::{Form, Support};
 use super::table::Given;
 use super::traces;
@@ -116,22 +117,28 @@ pub(crate) fn resolve_with(
     let echo = any(|given| given.echo.is_on());
     let list_avail = any(|given| given.list_avail.is_on());
     let continue_on_error = any(|given| given.continue_on_error.is_on());
-    if resolver.command.is_empty() && !echo && !list_avail {
+    let attaches = any(|given| given.pid.is_given());
+    if resolver.command.is_empty() && !echo && !list_avail && !attaches {
         return Err(Failure::failed(
             "No application provided: rpd [options] -- application [arguments]",
         ));
     }
-    let passes = drafts
+    let passes: Vec<Pass> = drafts
         .list
         .iter()
         .map(|draft| resolver.pass(draft, list_avail))
         .collect::<Result<_, _>>()?;
+    let mut attach = None;
+    for (draft, pass) in drafts.list.iter().zip(&passes) {
+        attach = attach::resolve(&draft.given, &pass.options, passes.len())?;
+    }
     Ok(Plan {
         passes,
         stem: drafts.stem,
         continue_on_error,
         list_avail,
         echo,
+        attach,
         warnings: resolver.warnings,
     })
 }

@@ -90,7 +90,6 @@ macro_rules! options {
 
 const SPM: &str = "the streaming performance monitor";
 const REPLAY: &str = "kernel replay";
-const ATTACH: &str = "attaching to a running process";
 const BENCH: &str = "the benchmark modes";
 const NO_MAX: i64 = i64::MAX;
 
@@ -300,11 +299,12 @@ options! {
         kernel_replay_beta_enabled: bool = "Acknowledge that replay is beta", missing(REPLAY);
     }
     Attach "Attaching" {
-        pid: i64 = "Process to attach to",
-            within(1, i32::MAX as i64), short('p'), aliases(&["attach"]), value("PID"), missing(ATTACH);
-        attach_duration_msec: i64 = "How long", within(0, NO_MAX), value("MSEC"), missing(ATTACH);
-        attach_children: bool = "Attach to children", missing(ATTACH);
-        attach_sync_output: bool = "Wait for the output", missing(ATTACH);
+        pid: i64 = "Process to attach to, in place of a program to start: one that rpd idle started; see docs/attach.md",
+            within(1, i32::MAX as i64), short('p'), aliases(&["attach"]), value("PID");
+        attach_duration_msec: i64 = "Time to record for, in milliseconds [default: until Enter or Ctrl-C is pressed, or the process ends]",
+            within(0, NO_MAX), value("MSEC");
+        attach_children: bool = "Attach to the descendants of the process, too [default: on]";
+        attach_sync_output: bool = "Accepted without effect: rpd ends when the outputs are complete";
     }
     Advanced "Advanced" {
         compat: Compat = "Tool whose behaviour rpd follows where the two differ: none (rpd's own) or rocprofv3, which a link named rocprofv3 implies; see docs/drop-in.md [default: none]",

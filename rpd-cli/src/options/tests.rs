@@ -1,6 +1,7 @@
 //! The command line, as `tests/cases/command-line.md` describes it. Where a case is about a variable of the original, the
 //! resolved option is looked at. Statuses 1 and 2 are as rpd defines them.
 
+mod attach;
 mod counters;
 mod input;
 mod passes;

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -97,6 +98,20 @@ impl Signals {
             self.seen.set(Some(signal));
         }
         Some((signal, info.ssi_code != libc::SI_KERNEL))
+    }
+
+    /// Waits until a signal can be read, or `input` can, at most `limit`. True when `input` can.
+    pub(crate) fn wait_with(&self, input: Option<BorrowedFd<'_>>, limit: Duration) -> bool {
+        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+        use std::os::fd::AsFd;
+        let files = std::iter::once(self.file.as_fd()).chain(input);
+        let mut files: Vec<PollFd<'_>> = files
+            .map(|file| PollFd::new(file, PollFlags::POLLIN))
+            .collect();
+        let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+        // After an interruption, the caller polls again.
+        let _ = poll(&mut files, limit);
+        files.get(1).and_then(PollFd::any).unwrap_or(false)
     }
 
     /// Waits until a signal can be read.

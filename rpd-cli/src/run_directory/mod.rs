@@ -94,7 +94,18 @@ impl RunDirectory {
         check_prefix(options, &output)?;
         std::fs::create_dir_all(&output).map_err(|error| unwritable(&output, &error))?;
         probe(&output, &output)?;
-        let run = Self::make(&output, options.launch_time)?;
+        Self::create_in(&output, options).map_err(|error| {
+            error.context(format!(
+                "the output directory {} cannot be written",
+                output.display()
+            ))
+        })
+    }
+
+    /// Creates the directory for a run with these options in `place`, which may be another directory than that of the
+    /// outputs: a process that is attached to may not see that one.
+    pub(crate) fn create_in(place: &Path, options: &Options) -> Result<RunDirectory> {
+        let run = Self::make(place, options.launch_time)?;
         let text =
             serde_json::to_vec_pretty(options).context("cannot write the options as JSON")?;
         let written = run
@@ -102,12 +113,14 @@ impl RunDirectory {
             .and_then(|()| run.directory.write(OPTIONS_FILE, &text));
         if let Err(error) = written {
             run.remove();
-            return Err(error.context(format!(
-                "the output directory {} cannot be written",
-                output.display()
-            )));
+            return Err(error);
         }
         Ok(run)
+    }
+
+    /// Writes a file for the collector.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        self.directory.write(name, content)
     }
 
     fn make(output: &Path, launch_time: u64) -> Result<RunDirectory> {

@@ -25,7 +25,17 @@ pub(super) struct KnownAgent {
     pub(super) name: Box<str>,
     /// Pools and regions of the runtime that are its own.
     pools: Vec<u64>,
+    described: Described,
 }
+
+/// An agent's properties. What they point to is never freed.
+#[derive(Debug, Clone)]
+struct Described(Box<Agent>);
+
+// SAFETY: nothing is changed once it is described.
+unsafe impl Send for Described {}
+// SAFETY: as above.
+unsafe impl Sync for Described {}
 
 static AGENTS: OnceLock<Vec<KnownAgent>> = OnceLock::new();
 
@@ -109,39 +119,44 @@ fn text(agent: u64, attribute: u32) -> &'static CStr {
     Box::leak(text.to_owned().into_boxed_c_str())
 }
 
-/// Describes and records the agents. To be called when the HSA runtime is initialised.
+/// Describes the agents and records them. To be called when the HSA runtime is initialised, once for each recording.
 pub(super) fn prepare() {
-    AGENTS.get_or_init(|| {
-        // The driver's files describe the machine's GPUs. A runtime with another device must not get a real one's
-        // properties.
-        let handles = hsa::agents();
-        let has_driver = handles
-            .iter()
-            .all(|&handle| !is_gpu(handle) || is_of_driver(handle));
-        let mut per_type = [0; 2];
-        handles
-            .into_iter()
-            .enumerate()
-            .map(|(index, handle)| {
-                let is_gpu = is_gpu(handle);
-                let of_type = &mut per_type[usize::from(is_gpu)];
-                let described = describe(handle, is_gpu, has_driver, index as u32, *of_type);
-                *of_type += 1;
-                let raw = (&raw const described).cast::<c_void>();
-                // SAFETY: the struct has the size that it states; what it points to is never freed.
-                unsafe { agent::record(raw, &described) };
-                let mut pools = hsa::pools(handle);
-                pools.extend(hsa::regions(handle));
-                KnownAgent {
-                    handle,
-                    id: described.id.handle,
-                    is_gpu,
-                    name: text(handle, 0).to_string_lossy().into(),
-                    pools,
-                }
-            })
-            .collect()
-    });
+    for known in AGENTS.get_or_init(describe_all) {
+        let described = &*known.described.0;
+        let raw = std::ptr::from_ref(described).cast::<c_void>();
+        // SAFETY: the struct has the size that it states; what it points to is never freed.
+        unsafe { agent::record(raw, described) };
+    }
+}
+
+fn describe_all() -> Vec<KnownAgent> {
+    // The driver's files describe the machine's GPUs. A runtime with another device must not get a real one's
+    // properties.
+    let handles = hsa::agents();
+    let has_driver = handles
+        .iter()
+        .all(|&handle| !is_gpu(handle) || is_of_driver(handle));
+    let mut per_type = [0; 2];
+    handles
+        .into_iter()
+        .enumerate()
+        .map(|(index, handle)| {
+            let is_gpu = is_gpu(handle);
+            let of_type = &mut per_type[usize::from(is_gpu)];
+            let described = describe(handle, is_gpu, has_driver, index as u32, *of_type);
+            *of_type += 1;
+            let mut pools = hsa::pools(handle);
+            pools.extend(hsa::regions(handle));
+            KnownAgent {
+                handle,
+                id: described.id.handle,
+                is_gpu,
+                name: text(handle, 0).to_string_lossy().into(),
+                pools,
+                described: Described(Box::new(described)),
+            }
+        })
+        .collect()
 }
 
 fn is_gpu(handle: u64) -> bool {

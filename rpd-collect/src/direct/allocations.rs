@@ -1,7 +1,6 @@
 //! Allocations of device memory, at the six HSA calls that make or free them.
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
 
 use rpd_spool::format::Allocation;
 use rpd_spool::record::RecordKind;
@@ -11,12 +10,13 @@ use super::hooks::{Hook, hook};
 use super::hsa::SUCCESS;
 use super::{agents, calls};
 use crate::recording::guard::Service;
+use crate::recording::setting::Setting;
 use crate::recording::stacks::Selection;
 use crate::recording::{device_work, frames, thread};
 
 static SERVICE: Service = Service::new("memory allocations");
 /// Operations whose stacks are recorded.
-static STACKS: OnceLock<Option<Selection>> = OnceLock::new();
+static STACKS: Setting<Option<Selection>> = Setting::new();
 
 /// Numbers of the operations.
 const ALLOCATE: u32 = 1;
@@ -25,7 +25,7 @@ const FREE: u32 = 3;
 const VMEM_FREE: u32 = 4;
 
 pub(super) fn configure(stacks: Option<Selection>) {
-    let _ = STACKS.set(stacks);
+    STACKS.set(stacks);
 }
 
 /// Makes a call that allocates or frees. After an allocation that succeeded, `address` gives the address.

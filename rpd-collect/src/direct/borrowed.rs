@@ -169,6 +169,20 @@ fn read_times(signal: u64, last_chance: bool) {
     SERVICE.run(|| with(signal, read));
 }
 
+/// Ends the borrowing of all signals: what is still under way is not recorded.
+pub(super) fn give_up() {
+    for shard in &TABLE {
+        let Some(_guard) = shard.lock.lock() else {
+            continue;
+        };
+        // SAFETY: the lock is held.
+        let entries = unsafe { &mut *shard.entries.get() };
+        while !entries.is_empty() {
+            remove(entries, 0, false);
+        }
+    }
+}
+
 /// Forgets all borrowed signals, in a forked child: the work is its parent's.
 pub(super) fn forget() {
     for shard in &TABLE {

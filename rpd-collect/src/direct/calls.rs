@@ -1,7 +1,6 @@
 //! Calls that go through a wrapper: the call's frame and record, the HIP stream that it concerns.
 
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpd_spool::writer::now;
 
@@ -10,6 +9,7 @@ use crate::recording::arguments::{self, Layout};
 use crate::recording::call;
 use crate::recording::frames::{Frame, StreamAction};
 use crate::recording::guard::Service;
+use crate::recording::setting::Setting;
 use crate::recording::stacks::Selection;
 use crate::recording::thread::{self, Thread};
 
@@ -58,26 +58,8 @@ pub(super) struct Api {
     pub(super) stacks: Option<Selection>,
 }
 
-/// Actions of a table's wrappers; null before they are configured.
-#[derive(Debug)]
-pub(super) struct ApiSlot(AtomicPtr<Api>);
-
-impl ApiSlot {
-    pub(super) const fn new() -> ApiSlot {
-        ApiSlot(AtomicPtr::new(ptr::null_mut()))
-    }
-
-    /// Sets the actions of the table's wrappers, which stay for the life of the process.
-    pub(super) fn set(&self, api: Api) {
-        self.0.store(Box::leak(Box::new(api)), Ordering::Release);
-    }
-
-    #[inline(always)]
-    pub(super) fn get(&self) -> Option<&'static Api> {
-        // SAFETY: null or a leaked box.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
-    }
-}
+/// Actions of a table's wrappers.
+pub(super) type ApiSlot = Setting<Api>;
 
 /// A call begins; the wrapper's `frame` is unused and stays where it is until [`exit`] or [`Unwinding`].
 ///

@@ -54,10 +54,11 @@ impl KernelIdTable {
         }
     }
 
-    fn insert(&self, object: u64, id: u64) {
+    /// True when the kernel object was not there before.
+    fn insert(&self, object: u64, id: u64) -> bool {
         let slot = self.slot(object);
         slot.1.store(id, Ordering::Relaxed);
-        slot.0.store(object, Ordering::Release);
+        slot.0.swap(object, Ordering::AcqRel) == 0
     }
 }
 
@@ -134,21 +135,22 @@ impl CodeObjectState {
     fn insert(&mut self, object: u64, id: u64) {
         // SAFETY: null or a leaked box.
         let table = unsafe { TABLE.load(Ordering::Acquire).as_ref() };
-        match table {
+        let is_new = match table {
             Some(table) if self.used * 2 < table.slots.len() => table.insert(object, id),
             _ => {
                 let larger = KernelIdTable::new(table.map_or(256, |table| table.slots.len() * 2));
                 for (object, id) in table.iter().flat_map(|table| &table.slots) {
                     let object = object.load(Ordering::Relaxed);
                     if object != 0 {
-                        larger.insert(object, id.load(Ordering::Relaxed));
+                        let _ = larger.insert(object, id.load(Ordering::Relaxed));
                     }
                 }
-                larger.insert(object, id);
+                let is_new = larger.insert(object, id);
                 TABLE.store(Box::leak(Box::new(larger)), Ordering::Release);
+                is_new
             }
-        }
-        self.used += 1;
+        };
+        self.used += usize::from(is_new);
     }
 }
 
@@ -198,8 +200,18 @@ fn objects_of(executable: u64, loader: &hsa::Loader) -> Vec<u64> {
     objects
 }
 
+/// Begins anew, for another recording of a process that is attached to: numbers start again.
+pub(super) fn forget() {
+    with(|state| {
+        state.objects.clear();
+        state.last_object = 0;
+        state.last_kernel = 0;
+        state.last_stub = 0;
+    });
+}
+
 /// Records the code objects that an executable, which the program has frozen, has loaded.
-fn loaded(executable: u64) {
+pub(super) fn loaded(executable: u64) {
     let Some(loader) = hsa::loader() else { return };
     for handle in objects_of(executable, &loader) {
         let known = with(|state| state.objects.iter().any(|object| object.handle == handle));
@@ -417,7 +429,7 @@ impl Descriptor {
 }
 
 /// Records that the code objects of an executable are unloaded, which the program destroys.
-fn unloaded(executable: u64) {
+pub(super) fn unloaded(executable: u64) {
     let Some(loader) = hsa::loader() else { return };
     for handle in objects_of(executable, &loader) {
         let found = with(|state| {
@@ -488,7 +500,8 @@ hook! {
         thread: *mut c_void, block: *mut c_void, block_size: *mut c_void, grid_size: *mut c_void, warp: *mut c_void,
     ) -> (),
     |next| {
-        SERVICE.on_event(|| {
+        // Also while nothing is recorded, but a later recording may need it.
+        SERVICE.run(|| {
             if !device_function.is_null() {
                 // SAFETY: compilers pass text.
                 let name = unsafe { CStr::from_ptr(device_function) }.to_bytes();

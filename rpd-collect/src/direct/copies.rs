@@ -271,7 +271,12 @@ pub(super) static HOOKS: [&Hook; 3] = [&COPY, &COPY_ON_ENGINE, &COPY_RECT];
 
 /// Makes the runtime keep the times of copies.
 pub(super) fn enable_times() {
-    runtime!(HSA_AMD_EXT_API::hsa_amd_profiling_async_copy_enable(bool) -> u32, (true), MISSING);
+    set_times(true);
+}
+
+/// Makes the runtime keep the times of copies, or not.
+pub(super) fn set_times(on: bool) {
+    runtime!(HSA_AMD_EXT_API::hsa_amd_profiling_async_copy_enable(bool) -> u32, (on), MISSING);
 }
 
 hook! {

@@ -4,13 +4,18 @@
 //! them, with profiling on. A dispatch packet without completion signal is given one of a pool; one that has a signal
 //! keeps it ([`super::borrowed`]), or, where that cannot be, is followed by a barrier packet that completes the program's.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "the locks of queues, which a forked child forgets"
+)]
+
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use rpd_spool::format::Dispatch;
 use rpd_spool::record::RecordKind;
-use rpd_spool::writer::now;
+use rpd_spool::writer::{ForkLock, now};
 
 use super::calls;
 use super::hooks::{Hook, hook};
@@ -29,6 +34,20 @@ static NEXT_QUEUE: AtomicU64 = AtomicU64::new(1);
 /// Whether dispatches are counted and not recorded, because the program has paused recording.
 static COUNT_PAUSED: AtomicBool = AtomicBool::new(false);
 
+/// Numbers dispatches from 1 again, for another recording of a process that is attached to.
+pub(super) fn number_anew() {
+    NEXT_DISPATCH.store(1, Ordering::Relaxed);
+}
+
+/// Counts a dispatch that a pause leaves out, if they are counted.
+pub(super) fn left_out() {
+    if COUNT_PAUSED.load(Ordering::Relaxed) {
+        device_work::dispatch_paused();
+        // The SDK numbers them as well.
+        NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Sets whether dispatches that a pause leaves out are counted.
 pub(super) fn count_paused(on: bool) {
     COUNT_PAUSED.store(on, Ordering::SeqCst);
@@ -39,19 +58,50 @@ pub(super) fn count_paused(on: bool) {
 #[derive(Debug)]
 pub(super) struct Queue {
     /// The program's `hsa_queue_t`; 0 once it is destroyed.
-    handle: AtomicU64,
+    pub(super) handle: AtomicU64,
     /// Time of its destruction, by our clock; 0 before.
-    destroyed: AtomicU64,
+    pub(super) destroyed: AtomicU64,
     /// Handle of the queue's agent in the runtime.
-    agent: AtomicU64,
+    pub(super) agent: AtomicU64,
     /// Handle of the queue's agent in records.
-    agent_id: AtomicU64,
+    pub(super) agent_id: AtomicU64,
     /// State that only the agent's queue for cooperative launches has; `None` for other queues.
     cooperative: Option<Cooperative>,
     id: AtomicU64,
+    /// Ring of a queue whose packets are looked at there ([`super::doorbells`]); its doorbell is 0 for other queues.
+    pub(super) ring: Ring,
     /// Work of the queue that is not complete.
     pub(super) pending: Pending,
     next: AtomicPtr<Queue>,
+}
+
+/// The ring of a queue.
+#[derive(Debug)]
+pub(super) struct Ring {
+    /// Handle of the doorbell signal.
+    pub(super) doorbell: AtomicU64,
+    /// Address of the first packet.
+    pub(super) base: AtomicU64,
+    /// Number of packets, a power of two.
+    pub(super) size: AtomicU64,
+    /// Number of packets that the packet processor may have seen; locked while packets are looked at.
+    pub(super) told: AtomicU64,
+    pub(super) lock: ForkLock,
+    /// Whether the program itself wants the times of the queue's dispatches.
+    pub(super) profiled: AtomicBool,
+}
+
+impl Ring {
+    fn new() -> Ring {
+        Ring {
+            doorbell: AtomicU64::new(0),
+            base: AtomicU64::new(0),
+            size: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+            lock: ForkLock::new(),
+            profiled: AtomicBool::new(false),
+        }
+    }
 }
 
 /// Time for which work of a destroyed queue is polled, in nanoseconds. Work that has not ended by then
@@ -101,7 +151,7 @@ const COOPERATIVE: u32 = 2;
 /// A queue that passes its packets to us takes the queue below it for its own and deletes it, which the agent does as well.
 /// So it is never destroyed, and the one below it is, by the handle that it has without the other.
 #[derive(Debug)]
-struct Cooperative {
+pub(super) struct Cooperative {
     /// The handle of the queue below.
     below: u64,
     /// Number of times that the program was given the queue and has not destroyed it.
@@ -198,24 +248,7 @@ fn destroy(handle: *mut c_void) -> u32 {
 
 /// Makes the packets of a new queue pass through this module.
 fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperative>) {
-    // A shared queue is never given back, so it takes no entry that may be claimed again.
-    let used = cooperative.is_none().then(claim_destroyed).flatten();
-    let queue: &'static Queue = used.unwrap_or_else(|| {
-        Box::leak(Box::new(Queue {
-            handle: AtomicU64::new(0),
-            destroyed: AtomicU64::new(0),
-            agent: AtomicU64::new(0),
-            agent_id: AtomicU64::new(0),
-            cooperative,
-            id: AtomicU64::new(0),
-            pending: Pending::new(),
-            next: AtomicPtr::new(std::ptr::null_mut()),
-        }))
-    });
-    queue.agent.store(agent.0, Ordering::Relaxed);
-    queue.agent_id.store(agent.1, Ordering::Relaxed);
-    let id = NEXT_QUEUE.fetch_add(1, Ordering::Relaxed);
-    queue.id.store(id, Ordering::Relaxed);
+    let (queue, is_new) = entry(agent, cooperative);
     // Stored last, with release ordering: whoever finds the queue by its handle sees its agent.
     queue.handle.store(handle as u64, Ordering::Release);
     let place = std::ptr::from_ref(queue).cast_mut();
@@ -232,18 +265,47 @@ fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperativ
         ));
         return;
     }
-    // An entry that was used before is in the list already.
-    if used.is_none() {
-        let mut last = QUEUES.load(Ordering::Acquire);
-        loop {
-            queue.next.store(last, Ordering::Relaxed);
-            match QUEUES.compare_exchange(last, place, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => break,
-                Err(other) => last = other,
-            }
-        }
+    if is_new {
+        list(queue);
     }
     poller::start();
+}
+
+/// An entry for a new queue of an agent (its handles in the runtime and in records), and whether it is not in the list yet.
+pub(super) fn entry(agent: (u64, u64), cooperative: Option<Cooperative>) -> (&'static Queue, bool) {
+    // A shared queue is never given back, so it takes no entry that may be claimed again.
+    let used = cooperative.is_none().then(claim_destroyed).flatten();
+    let queue: &'static Queue = used.unwrap_or_else(|| {
+        Box::leak(Box::new(Queue {
+            handle: AtomicU64::new(0),
+            destroyed: AtomicU64::new(0),
+            agent: AtomicU64::new(0),
+            agent_id: AtomicU64::new(0),
+            cooperative,
+            id: AtomicU64::new(0),
+            ring: Ring::new(),
+            pending: Pending::new(),
+            next: AtomicPtr::new(std::ptr::null_mut()),
+        }))
+    });
+    queue.agent.store(agent.0, Ordering::Relaxed);
+    queue.agent_id.store(agent.1, Ordering::Relaxed);
+    let id = NEXT_QUEUE.fetch_add(1, Ordering::Relaxed);
+    queue.id.store(id, Ordering::Relaxed);
+    (queue, used.is_none())
+}
+
+/// Adds an entry to the list of queues.
+pub(super) fn list(queue: &'static Queue) {
+    let place = std::ptr::from_ref(queue).cast_mut();
+    let mut last = QUEUES.load(Ordering::Acquire);
+    loop {
+        queue.next.store(last, Ordering::Relaxed);
+        match QUEUES.compare_exchange(last, place, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return,
+            Err(other) => last = other,
+        }
+    }
 }
 
 /// A queue that was destroyed long enough ago, with no work left: a program that makes and destroys queues forever needs no
@@ -262,7 +324,8 @@ fn claim_destroyed() -> Option<&'static Queue> {
     })
 }
 
-fn set_profiling(queue: *mut c_void, on: i32) -> u32 {
+/// Switches the times of a queue's dispatches on or off.
+pub(super) fn set_profiling(queue: *mut c_void, on: i32) -> u32 {
     runtime!(
         HSA_AMD_EXT_API::hsa_amd_profiling_set_profiler_enabled(*mut c_void, i32) -> u32,
         (queue, on),
@@ -319,13 +382,13 @@ hook! {
 }
 
 /// An AQL packet, as eight words.
-type Packet = [u64; 8];
+pub(super) type Packet = [u64; 8];
 /// Passes packets on to the queue.
 type Writer = unsafe extern "C" fn(*const Packet, u64);
 type Handler = unsafe extern "C" fn(*const Packet, u64, u64, *mut c_void, Writer);
 
 /// Types of AQL packets.
-const KERNEL_DISPATCH: u64 = 2;
+pub(super) const KERNEL_DISPATCH: u64 = 2;
 const AGENT_DISPATCH: u64 = 4;
 const BARRIER_AND: u64 = 3;
 const BARRIER_OR: u64 = 5;
@@ -335,7 +398,7 @@ const BARRIER_BIT: u64 = 1 << 8;
 /// Release scope: stores are visible to the whole system when the packet completes.
 const RELEASE_SYSTEM: u64 = 2 << 11;
 /// Word of the completion signal in a packet.
-const SIGNAL: usize = 7;
+pub(super) const SIGNAL: usize = 7;
 
 /// Packets that are passed on at a time: a dispatch may become two.
 const BATCH: usize = 16;
@@ -395,7 +458,7 @@ unsafe extern "C" fn on_packets(
 /// Prepares for a packet that is about to be submitted: its completion signal, if it has one, is changed by the packet
 /// processor.
 #[inline]
-fn before_submission(packet: &Packet) {
+pub(super) fn before_submission(packet: &Packet) {
     if matches!(
         packet[0] & 0xff,
         KERNEL_DISPATCH | AGENT_DISPATCH | BARRIER_AND | BARRIER_OR | VENDOR_SPECIFIC
@@ -438,7 +501,7 @@ fn rewrite(
 
 /// The record of a dispatch, without times.
 #[inline]
-fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
+pub(super) fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
     let (correlation, _) = frames::of_work();
     let (tid, region, stream) = thread::with(|thread| {
         let (region, stream) = thread.region_and_stream();

@@ -10,7 +10,7 @@ use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
 use super::names::Catalogue;
-use super::{calls, code_objects, dispatch, poller, tables};
+use super::{attach, calls, code_objects, dispatch, poller, tables};
 use crate::captured;
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
@@ -23,7 +23,7 @@ static CONFIGURED: AtomicBool = AtomicBool::new(false);
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Longest wait for device work that is under way when recording ends.
-const DRAIN: Duration = Duration::from_secs(5);
+pub(super) const DRAIN: Duration = Duration::from_secs(5);
 
 /// Whether this provider records the process.
 pub(crate) fn is_configured() -> bool {
@@ -43,6 +43,10 @@ pub(crate) unsafe fn takes(
     other_tool: bool,
 ) -> bool {
     load::install();
+    if process::can_be_attached_to() {
+        // One set of tables has one owner.
+        return !other_tool;
+    }
     let Some(process) = process::current() else {
         return false;
     };
@@ -121,13 +125,30 @@ impl Switched for NoPausedDispatches {
 }
 
 fn configure(process: &process::Process) {
+    configure_traces(process);
+    captured::start(&process.options);
+    begin(process);
+    end_at_exit();
+}
+
+/// Sets whether this provider records the process.
+pub(super) fn set_configured(configured: bool) {
+    CONFIGURED.store(configured, Ordering::Release);
+}
+
+/// Configures what is recorded.
+pub(super) fn configure_traces(process: &process::Process) {
     let options = &process.options;
     let names = Catalogue::new();
     names.record();
     stacks::prepare(options);
     stacks::note_useless_globs(&options.stacks, names.operations());
     tables::configure(process, &names);
-    captured::start(options);
+}
+
+/// Begins to record.
+pub(super) fn begin(process: &process::Process) {
+    let options = &process.options;
     // With the original's semantics, dispatches that a pause leaves out are not counted.
     let counts =
         options.traces.kernel && !options.original_semantics && !switch::by_regions(options);
@@ -141,6 +162,10 @@ fn configure(process: &process::Process) {
     );
     calls::switch(options.traces.any() && switch::is_on());
     switch::begin();
+}
+
+/// Has recording end when the program exits.
+pub(super) fn end_at_exit() {
     // A program that ends by `exit` does not return from `main`. Handlers run last to first: this one before those of
     // the runtimes, which were loaded before they registered their tables.
     // SAFETY: the function stays loaded.
@@ -173,6 +198,17 @@ pub(crate) unsafe fn set_api_table(
     tables: *mut *mut c_void,
     count: u64,
 ) {
+    if process::can_be_attached_to() {
+        SERVICE.run(|| {
+            // SAFETY: as this function demands.
+            unsafe {
+                let count = usize::try_from(count).unwrap_or(0);
+                let tables = std::slice::from_raw_parts(tables, count);
+                attach::keep(&text(name), (version, instance), tables);
+            }
+        });
+        return;
+    }
     SERVICE.on_event(|| {
         let Some(process) = process::current() else {
             return;
@@ -184,22 +220,28 @@ pub(crate) unsafe fn set_api_table(
             let tables = std::slice::from_raw_parts(tables, usize::try_from(count).unwrap_or(0));
             tables::take(process, &name, tables)
         };
-        let runtime = RUNTIMES.iter().find(|(known, _)| *known == name);
-        if let (true, Some((_, operation))) = (taken, runtime) {
-            let init = RuntimeInit {
-                header: RecordKind::RuntimeInit.head(0),
-                operation: *operation,
-                reserved: 0,
-                version,
-                instance,
-                time: now(),
-            };
-            meta::write(&init, b"");
+        if taken {
+            initialised(&name, version, instance);
         }
         if taken && name == "hsa" {
             signals::prepare();
         }
     });
+}
+
+/// Records that a runtime is there.
+pub(super) fn initialised(name: &str, version: u64, instance: u64) {
+    if let Some((_, operation)) = RUNTIMES.iter().find(|(known, _)| *known == name) {
+        let init = RuntimeInit {
+            header: RecordKind::RuntimeInit.head(0),
+            operation: *operation,
+            reserved: 0,
+            version,
+            instance,
+            time: now(),
+        };
+        meta::write(&init, b"");
+    }
 }
 
 /// Records work that is complete. Nothing in a process that shares another's memory (`vfork`).
@@ -214,6 +256,9 @@ pub(crate) fn flush() {
 
 /// Ends recording, once: waits for work that is under way; nothing is recorded from then on.
 pub(crate) fn end() {
+    if process::can_be_attached_to() {
+        return attach::end();
+    }
     if !is_configured() || ENDED.swap(true, Ordering::AcqRel) {
         return;
     }

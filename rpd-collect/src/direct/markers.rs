@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::c_char;
-use std::sync::OnceLock;
 
 use rpd_spool::capture::marker as kind;
 use rpd_spool::options::CollectorOptions;
@@ -18,6 +17,7 @@ use crate::recording::frames::Frame;
 use crate::recording::guard::Service;
 use crate::recording::kinds::KindNames;
 use crate::recording::markers::{self, Message, Resource};
+use crate::recording::setting::Setting;
 use crate::recording::stacks::Selection;
 use crate::recording::{call, capture, regions, switch, thread};
 
@@ -51,7 +51,7 @@ struct Config {
     captured: bool,
 }
 
-static CONFIG: OnceLock<Config> = OnceLock::new();
+static CONFIG: Setting<Config> = Setting::new();
 
 pub(super) fn configure(options: &CollectorOptions, names: &Catalogue) {
     let number = |kind: Option<&KindNames>| kind.map_or(0, |kind| kind.number as u16);
@@ -63,7 +63,7 @@ pub(super) fn configure(options: &CollectorOptions, names: &Catalogue) {
         names.kind("MARKER_CONTROL_API"),
     );
     let recorded = options.traces.marker;
-    CONFIG.get_or_init(|| Config {
+    CONFIG.set(Config {
         recorded,
         ranges: number(ranges),
         range_stacks: stacks(ranges),
@@ -94,7 +94,35 @@ static FORK: ForkHook = ForkHook::new();
 
 thread_local! {
     /// Ranges that the thread has pushed; `None` for those that are not recorded.
-    static PUSHED: RefCell<Vec<Option<Open>>> = const { RefCell::new(Vec::new()) };
+    static PUSHED: RefCell<Pushed> = const {
+        RefCell::new(Pushed {
+            recording: 0,
+            ranges: Vec::new(),
+        })
+    };
+}
+
+/// Ranges that a thread has pushed, in one recording of the process.
+struct Pushed {
+    recording: u32,
+    ranges: Vec<Option<Open>>,
+}
+
+impl Pushed {
+    /// The ranges of the present recording: how those of an earlier one went on is not known.
+    fn present(&mut self) -> &mut Vec<Option<Open>> {
+        let recording = thread::recording();
+        if self.recording != recording {
+            self.recording = recording;
+            self.ranges.clear();
+        }
+        &mut self.ranges
+    }
+}
+
+/// Forgets the ranges of an earlier recording of a process that is attached to.
+pub(super) fn forget() {
+    with_started(HashMap::clear);
 }
 
 fn with_started<T>(act: impl FnOnce(&mut HashMap<u64, Open>) -> T) -> Option<T> {
@@ -196,7 +224,7 @@ hook! {
             .flatten();
         let level = next(message);
         RANGES.run(|| {
-            let _ = PUSHED.try_with(|pushed| pushed.borrow_mut().push(range));
+            let _ = PUSHED.try_with(|pushed| pushed.borrow_mut().present().push(range));
         });
         level
     }
@@ -210,7 +238,7 @@ hook! {
         let returned = now();
         RANGES.run(|| {
             let range = PUSHED
-                .try_with(|pushed| pushed.borrow_mut().pop())
+                .try_with(|pushed| pushed.borrow_mut().present().pop())
                 .ok()
                 .flatten()
                 .flatten();

@@ -13,6 +13,8 @@
 //! | `markers` | ROCTx |
 //! | `streams` | HIP streams |
 //! | `dispatch`, `copies`, `allocations` | device work, at the HSA calls that make it |
+//! | `attach` | a process that waits to be attached to: its runtimes, the thread that takes requests, recordings |
+//! | `doorbells` | its kernel dispatches |
 //! | `submissions` | when packets are submitted |
 //! | `code_objects`, `agents` | facts that records refer to |
 //! | `pending`, `borrowed`, `poller` | device work that is under way, and how its times are read |
@@ -21,12 +23,14 @@
 
 mod agents;
 mod allocations;
+mod attach;
 mod borrowed;
 mod calls;
 mod clock;
 mod code_objects;
 mod copies;
 mod dispatch;
+mod doorbells;
 pub(crate) mod entry;
 mod hooks;
 mod hsa;

@@ -12,7 +12,7 @@ use rpd_spool::format::{Copy, Dispatch};
 use rpd_spool::writer::now;
 
 use super::{borrowed, clock, hsa};
-use crate::recording::device_work;
+use crate::recording::{device_work, thread};
 
 /// A piece of work, as it is recorded when it is complete.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +49,8 @@ pub(super) struct Node {
     awaited: AtomicU8,
     /// A time not later than its submission, by our clock.
     submitted: Cell<u64>,
+    /// The recording that the work belongs to ([`thread::recording`]).
+    recording: Cell<u32>,
     work: UnsafeCell<Work>,
 }
 
@@ -115,6 +117,10 @@ impl Node {
 
     /// Writes the record of complete work.
     fn record(&self) {
+        // It was under way when that recording ended.
+        if self.recording.get() != thread::recording() {
+            return;
+        }
         // SAFETY: only this thread uses a node that is settled.
         match unsafe { &*self.work.get() } {
             Work::Dispatch(_, record) => device_work::dispatch_complete(*record),
@@ -174,6 +180,7 @@ fn new_node() -> *mut Node {
         state: AtomicU8::new(RUNNING),
         awaited: AtomicU8::new(0),
         submitted: Cell::new(0),
+        recording: Cell::new(0),
         work: UnsafeCell::new(Work::Copy(zerocopy::FromZeros::new_zeroed())),
     }))
 }
@@ -213,6 +220,17 @@ impl Pending {
     /// Only for the thread that submits.
     #[inline]
     pub(super) fn submit(&self, signal: u64, work: Work, time: u64) -> Option<Signals> {
+        self.submit_with(signal, work, time, false)
+    }
+
+    /// As [`Pending::submit`], for work that must keep the program's signal, if it has one.
+    #[inline]
+    pub(super) fn submit_unchanged(&self, signal: u64, work: Work, time: u64) -> Option<Signals> {
+        self.submit_with(signal, work, time, true)
+    }
+
+    #[inline]
+    fn submit_with(&self, signal: u64, work: Work, time: u64, keeps: bool) -> Option<Signals> {
         let Submitter {
             last,
             free,
@@ -237,6 +255,7 @@ impl Pending {
         fields.state.store(RUNNING, Ordering::Relaxed);
         fields.awaited.store(0, Ordering::Relaxed);
         fields.submitted.set(time);
+        fields.recording.set(thread::recording());
         // SAFETY: as above.
         unsafe { fields.work.get().write(work) };
         fields.watched.set(fields.own);
@@ -247,6 +266,10 @@ impl Pending {
                 fields.watched.set(theirs);
                 if borrowed::borrow(theirs, fields) {
                     theirs
+                } else if keeps {
+                    fields.next.store(free.get(), Ordering::Relaxed);
+                    free.set(node);
+                    return None;
                 } else {
                     fields.watched.set(fields.own);
                     fields.own

@@ -22,13 +22,16 @@ const MORE: usize = 64;
 /// Longest sleep, for the case that a wake-up comes while it falls asleep.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
+/// Longest wait for the end of the thread.
+const LONGEST_END: Duration = Duration::from_secs(2);
+
 static SERVICE: Service = Service::new("times of device work");
 static RUNNING: AtomicBool = AtomicBool::new(false);
 /// Word that is 1 while the thread sleeps.
 static ASLEEP: AtomicU32 = AtomicU32::new(0);
 
 /// Hook whose lock is held while work is looked at. A forked child has neither the thread nor its parent's work.
-static FORK: ForkHook = ForkHook::new().in_child(|| {
+pub(super) static FORK: ForkHook = ForkHook::new().in_child(|| {
     dispatch::forget();
     copies::forget();
     super::borrowed::forget();
@@ -60,6 +63,16 @@ fn run() {
             sleep();
             idle = 0;
         }
+    }
+    RUNNING.store(false, Ordering::Release);
+}
+
+/// Waits until the thread has ended, after recording has: at most [`LONGEST_END`].
+pub(super) fn join() {
+    let start = Instant::now();
+    while RUNNING.load(Ordering::Acquire) && start.elapsed() < LONGEST_END {
+        wake_up();
+        std::thread::sleep(INTERVAL);
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn time() -> u64 {
 
 /// Calls `store`, which stores the value of `signal`: a doorbell, or a signal of the program.
 #[inline]
-fn storing<T>(signal: u64, store: impl FnOnce() -> T) -> T {
+pub(super) fn storing<T>(signal: u64, store: impl FnOnce() -> T) -> T {
     borrowed::before_change(signal);
     let first = first_packet();
     let outer = first.replace(UNKNOWN);

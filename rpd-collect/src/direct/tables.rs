@@ -10,8 +10,8 @@ use super::hooks::{self, Hook};
 use super::names::Catalogue;
 use super::wrappers::functions::Below;
 use super::{
-    agents, allocations, borrowed, clock, code_objects, copies, dispatch, markers, shutdown,
-    streams, submissions, wrappers,
+    agents, allocations, borrowed, clock, code_objects, copies, dispatch, doorbells, markers,
+    shutdown, streams, submissions, wrappers,
 };
 use crate::captured;
 use crate::recording::arguments;
@@ -214,6 +214,103 @@ unsafe fn hsa_tables(tables: &[*mut c_void]) -> Option<[(&'static str, &'static 
     }))
 }
 
+/// The tables of one kind each of a runtime, with the kinds: none where this build does not support them.
+///
+/// # Safety
+///
+/// As for [`are_known`]; the tables live until the process ends.
+unsafe fn sub_tables(name: &str, tables: &[*mut c_void]) -> Vec<KnownTable> {
+    if name == "hsa" {
+        // SAFETY: as this function demands.
+        let tables = unsafe { hsa_tables(tables) };
+        return tables.into_iter().flatten().collect();
+    }
+    let kinds = kinds(name).iter().zip(tables);
+    // SAFETY: as this function demands.
+    kinds
+        .map(|(kind, table)| (*kind, unsafe { flat(*table) }))
+        .collect()
+}
+
+/// A table of a runtime: its kind and its slots.
+pub(super) type KnownTable = (&'static str, &'static [Slot]);
+
+/// A slot that has a function of ours.
+#[derive(Debug)]
+pub(super) struct Patched {
+    slot: &'static Slot,
+    /// What was there before.
+    before: *mut c_void,
+    ours: *mut c_void,
+}
+
+impl Patched {
+    /// Puts back what was in the slot, unless another tool has put something there since.
+    pub(super) fn undo(&self) {
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        let _ = self
+            .slot
+            .compare_exchange(self.ours, self.before, order.0, order.1);
+    }
+}
+
+/// Keeps the tables of a runtime of a process that waits to be attached to, with `hooks` in them, which are rarely
+/// called. Nothing where this build does not support them.
+///
+/// # Safety
+///
+/// As for [`are_known`]; the tables live until the process ends.
+pub(super) unsafe fn keep(name: &str, tables: &[*mut c_void], hooks: &[&Hook]) -> Vec<KnownTable> {
+    // SAFETY: as this function demands.
+    let tables = unsafe {
+        if !are_known(name, tables) {
+            return Vec::new();
+        }
+        sub_tables(name, tables)
+    };
+    for (kind, slots) in &tables {
+        store_slots(kind, slots);
+        hooks::install(kind, slots, hooks);
+    }
+    tables
+}
+
+/// Puts what records into a table that was kept, for a recording that begins while the program runs.
+pub(super) fn patch(process: &Process, (kind, slots): KnownTable) -> Vec<Patched> {
+    let traces = &process.options.traces;
+    let mut hooks: Vec<&Hook> = Vec::new();
+    if traces.kernel {
+        hooks.extend(doorbells::HOOKS);
+    } else if traces.memory_copy {
+        hooks.extend(submissions::HOOKS);
+    }
+    if traces.memory_copy {
+        hooks.extend(copies::HOOKS);
+    }
+    if traces.kernel || traces.memory_copy {
+        hooks.extend(borrowed::HOOKS);
+    }
+    if traces.memory_allocation {
+        hooks.extend(allocations::HOOKS);
+    }
+    hooks.extend(markers::HOOKS);
+    let before: Vec<*mut c_void> = slots
+        .iter()
+        .map(|slot| slot.load(Ordering::Acquire))
+        .collect();
+    put(process, kind, slots, &hooks);
+    slots
+        .iter()
+        .zip(before)
+        .map(|(slot, before)| Patched {
+            slot,
+            before,
+            ours: slot.load(Ordering::Acquire),
+        })
+        .filter(|patched| patched.ours != patched.before)
+        .collect()
+}
+
 /// Runtimes whose tables were taken, a bit each.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
@@ -247,14 +344,12 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
         return false;
     }
     let traces = &process.options.traces;
+    // SAFETY: as this function demands.
+    let tables = unsafe { sub_tables(name, tables) };
+    for (kind, slots) in &tables {
+        store_slots(kind, slots);
+    }
     if name == "hsa" {
-        // SAFETY: as this function demands.
-        let Some(tables) = (unsafe { hsa_tables(tables) }) else {
-            return false;
-        };
-        for (kind, slots) in &tables {
-            store_slots(kind, slots);
-        }
         clock::prepare();
         agents::prepare();
         let mut hooks: Vec<&Hook> = code_objects::HOOKS.to_vec();
@@ -279,17 +374,14 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
         }
         return true;
     }
-    for (kind, table) in kinds(name).iter().zip(tables) {
-        // SAFETY: as this function demands.
-        let slots = unsafe { flat(*table) };
-        store_slots(kind, slots);
-        let hooks: &[&Hook] = match *kind {
+    for &(kind, slots) in &tables {
+        let hooks: &[&Hook] = match kind {
             "HIP_COMPILER_API" => &code_objects::COMPILER_HOOKS,
             "MARKER_CORE_API" | "MARKER_CONTROL_API" | "MARKER_NAME_API" => &markers::HOOKS,
             _ => &[],
         };
         put(process, kind, slots, hooks);
-        match *kind {
+        match kind {
             "HIP_RUNTIME_API" if process.options.capture.calls => captured::wrap_runtime(slots),
             "HIP_COMPILER_API" if process.options.capture.calls => captured::wrap_compiler(slots),
             _ => {}

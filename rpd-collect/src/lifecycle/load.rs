@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rpd_spool::idle::IDLE_VARIABLE;
+
 use super::{alone, signals};
 use crate::recording::guard::{self, Service};
 use crate::recording::{meta, process, switch, thread};
@@ -11,6 +13,13 @@ static EXIT: Service = Service::new("process");
 /// Runs when the library is loaded, before the target's `main`.
 extern "C" fn on_load() {
     if process::requested_directory().is_none() {
+        if waits_for_attach() {
+            install();
+            process::wait_for_attach();
+            // Nothing is recorded before somebody attaches.
+            guard::set_finalized();
+            return;
+        }
         alone::start_again();
         process::switch_off();
         return;
@@ -18,6 +27,14 @@ extern "C" fn on_load() {
     spare_address_space();
     install();
     process::current();
+}
+
+/// Whether this process is to wait until somebody attaches to it.
+fn waits_for_attach() -> bool {
+    // SAFETY: the entry may be read at any time.
+    let secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    !secure
+        && std::env::var_os(IDLE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 /// Keeps the threads of this library from reserving 64 MiB of the address space each, where that is limited: the C

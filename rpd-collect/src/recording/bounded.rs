@@ -22,7 +22,8 @@ use super::process;
 const MAX_TOTALS: usize = 4096;
 
 /// A forked child begins anew: what it has mapped is its parent's.
-static FORK: ForkHook = ForkHook::new().in_child(|| INHERITED.store(true, Ordering::Relaxed));
+pub(super) static FORK: ForkHook =
+    ForkHook::new().in_child(|| INHERITED.store(true, Ordering::Relaxed));
 static INHERITED: AtomicBool = AtomicBool::new(false);
 static STATE: SharedBounded = SharedBounded(UnsafeCell::new(None));
 
@@ -48,6 +49,13 @@ pub(super) struct Work {
     pub(super) end: u64,
     /// Bytes that were copied.
     pub(super) bytes: u64,
+}
+
+/// Begins anew, for another recording of a process that is attached to. Only while nothing is recorded.
+pub(super) fn forget() {
+    // SAFETY: without a process nothing touches it.
+    let state = unsafe { &mut *STATE.0.get() };
+    drop(state.take());
 }
 
 /// Adds a piece of work, whose `record` is complete, to the sums of its sort and to the latest pieces. False when this process

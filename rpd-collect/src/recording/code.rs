@@ -21,7 +21,7 @@ struct WrittenContents(UnsafeCell<Vec<[u64; 2]>>);
 unsafe impl Sync for WrittenContents {}
 
 static WRITTEN: WrittenContents = WrittenContents(UnsafeCell::new(Vec::new()));
-static FORK: ForkHook = ForkHook::new();
+pub(super) static FORK: ForkHook = ForkHook::new();
 
 /// Records the bytes of a code object that has just been loaded. False when they could not be stored.
 pub(crate) fn loaded(code_object: u64, bytes: &[u8]) -> bool {
@@ -45,6 +45,14 @@ pub(crate) fn loaded(code_object: u64, bytes: &[u8]) -> bool {
         content,
     };
     meta::write(&record, b"")
+}
+
+/// Begins anew, for another recording of a process that is attached to.
+pub(super) fn forget() {
+    if let Some(_guard) = FORK.lock() {
+        // SAFETY: the lock is held.
+        unsafe { &mut *WRITTEN.0.get() }.clear();
+    }
 }
 
 fn write(content: [u64; 2], bytes: &[u8]) -> bool {

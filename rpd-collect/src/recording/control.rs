@@ -16,13 +16,22 @@ static SERVICE: Service = Service::new("requests of rpd control");
 /// The page of this process; null before there is one. Never freed.
 static PAGE: AtomicPtr<ControlServer> = AtomicPtr::new(std::ptr::null_mut());
 /// A forked child has neither the thread nor the page of its parent; one that records makes its own.
-static FORK: ForkHook = ForkHook::new()
+pub(super) static FORK: ForkHook = ForkHook::new()
     .in_child(|| PAGE.store(std::ptr::null_mut(), Ordering::Release))
     .when_child_records(serve);
 
 fn page() -> Option<&'static ControlServer> {
     // SAFETY: null, or a leaked box.
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
+}
+
+/// Ends the page and its thread: the recording that they belong to has ended.
+pub(super) fn end() {
+    let page = PAGE.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    // SAFETY: null, or a leaked box.
+    if let Some(page) = unsafe { page.as_ref() } {
+        page.release();
+    }
 }
 
 /// Shows on the page whether this process records.
@@ -57,13 +66,14 @@ pub(super) fn serve() {
 }
 
 fn run() {
-    while !guard::is_finalized()
-        && let Some(page) = page()
-    {
-        page.serve_one(|request| match request {
+    let Some(own) = page() else { return };
+    while !guard::is_finalized() && page().is_some_and(|page| std::ptr::eq(page, own)) {
+        own.serve_one(|request| match request {
             Request::Start => switch::start(),
             Request::Stop => switch::stop(),
             Request::Flush => switch::flush(),
+            // Of processes that wait for it, which have a page of another kind.
+            Request::Attach | Request::Detach => {}
         });
     }
 }

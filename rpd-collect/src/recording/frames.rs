@@ -62,6 +62,11 @@ impl Frames {
         id
     }
 
+    /// Whether the thread is in any call.
+    pub(super) fn any(&self) -> bool {
+        !self.innermost.get().is_null()
+    }
+
     #[cold]
     fn block(&self) -> u64 {
         let first = NEXT_BLOCK.fetch_add(BLOCK, Ordering::Relaxed);

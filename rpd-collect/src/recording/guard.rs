@@ -4,6 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Lets events of the provider be taken again: another recording of a process that is attached to begins.
+pub(crate) fn set_begun() {
+    FINALIZED.store(false, Ordering::Relaxed);
+}
+
 /// Whether the provider has finalised the collector.
 static FINALIZED: AtomicBool = AtomicBool::new(false);
 /// Function that reports the failure of a service.

@@ -26,6 +26,7 @@
 //! | `fork` | what modules do around a fork |
 //! | `background`, `futex` | threads of the collector; what they sleep on |
 //! | `spares` | the thread that makes segments before streams need them |
+//! | `setting` | values that are set for each recording |
 //! | `guard` | panics do not unwind into foreign code |
 //! | `text` | texts of the target |
 
@@ -51,6 +52,7 @@ mod process_record;
 pub(crate) mod python_files;
 pub(crate) mod regions;
 pub(crate) mod samples;
+pub(crate) mod setting;
 mod spares;
 pub(crate) mod stacks;
 pub(crate) mod streams;

@@ -6,9 +6,11 @@
 )]
 
 use std::cell::UnsafeCell;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use rpd_spool::format::{self, stream};
 use rpd_spool::options::CollectorOptions;
@@ -20,7 +22,9 @@ use rpd_spool::{
 use super::child_note::ChildNote;
 use super::guard::Service;
 use super::totals::ProcessTotals;
-use super::{fork, process_record, spares};
+use super::{
+    bounded, code, control, fork, process_record, regions, spares, stacks, streams, switch, thread,
+};
 
 /// Bytes of the first meta segment: most processes never use the GPU and need no more.
 const META_SEGMENT: usize = 4096;
@@ -120,6 +124,20 @@ static FORK_TIME: AtomicU64 = AtomicU64::new(0);
 /// The parent of a forked child, as it was at the fork; null in other processes.
 static PARENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static SERVICE: Service = Service::new("process");
+
+/// Whether this process waits to be attached to, and is recorded only meanwhile.
+static WAITS: AtomicBool = AtomicBool::new(false);
+
+/// Makes this process wait to be attached to.
+pub(crate) fn wait_for_attach() {
+    WAITS.store(true, Ordering::Relaxed);
+    OFF.store(true, Ordering::Relaxed);
+}
+
+/// Whether this process waits to be attached to, or is attached to.
+pub(crate) fn can_be_attached_to() -> bool {
+    WAITS.load(Ordering::Relaxed)
+}
 
 /// The process as recorded, made on first use. `None` when it is not to be recorded.
 #[inline]
@@ -229,6 +247,46 @@ fn requested_options() -> CollectorOptions {
     }
 }
 
+/// Registers the hooks of modules that are called while a recording begins or ends.
+pub(crate) fn register_hooks() {
+    bounded::FORK.register();
+    regions::FORK.register();
+    code::FORK.register();
+    streams::FORK.register();
+    stacks::FORK.register();
+    control::FORK.register();
+    spares::FORK.register();
+}
+
+/// Begins a recording of this process, which was not recorded so far, in the directory of a run.
+///
+/// # Errors
+/// When its directory or its first records cannot be made.
+pub(crate) fn attach(run: &Path, options: CollectorOptions) -> io::Result<&'static Process> {
+    bounded::forget();
+    regions::forget();
+    code::forget();
+    streams::forget();
+    let process = create_in(run, options, None)?;
+    let process: &'static Process = Box::leak(Box::new(process));
+    OFF.store(false, Ordering::Relaxed);
+    CURRENT.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
+    Ok(process)
+}
+
+/// Time in which a thread that is writing a record finishes it.
+const WRITING: Duration = Duration::from_millis(5);
+
+/// Ends what [`attach`] has begun: this process is not recorded from then on, and holds nothing of the recording.
+pub(crate) fn detach() {
+    switch::end();
+    OFF.store(true, Ordering::Relaxed);
+    CURRENT.store(std::ptr::null_mut(), Ordering::Release);
+    thread::end_recording();
+    std::thread::sleep(WRITING);
+    writer::retire_all();
+}
+
 fn create(parent: Option<&Process>) -> Option<Process> {
     let (run, options) = match parent {
         Some(parent) => (
@@ -244,7 +302,15 @@ fn create(parent: Option<&Process>) -> Option<Process> {
             (run, requested_options())
         }
     };
-    let directory = SpoolDirectory::create(&run).ok()?;
+    create_in(&run, options, parent).ok()
+}
+
+fn create_in(
+    run: &Path,
+    options: CollectorOptions,
+    parent: Option<&Process>,
+) -> io::Result<Process> {
+    let directory = SpoolDirectory::create(run)?;
     directory.on_request_for_spares(spares::request);
     let mut meta = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0)
         .first_segment(META_SEGMENT);
@@ -258,7 +324,10 @@ fn create(parent: Option<&Process>) -> Option<Process> {
     if head == OpenRecord::default() {
         // The directory has no record that names the process.
         let _ = std::fs::remove_dir(directory.path());
-        return None;
+        return Err(io::Error::new(
+            io::ErrorKind::StorageFull,
+            "there is no room for a recording",
+        ));
     }
     let totals = ProcessTotals::append(&mut meta);
     let child_note = ChildNote::append(&mut meta);
@@ -266,7 +335,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
         let records = parent.records.load(Ordering::Relaxed);
         process_record::inherit(&mut meta, parent.directory.path(), records)
     });
-    Some(Process {
+    Ok(Process {
         options,
         directory,
         lock: ForkLock::new(),

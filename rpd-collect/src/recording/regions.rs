@@ -16,7 +16,7 @@ struct Regions(UnsafeCell<Option<RegionNumbers>>);
 unsafe impl Sync for Regions {}
 
 static REGIONS: Regions = Regions(UnsafeCell::new(None));
-static FORK: ForkHook = ForkHook::new();
+pub(super) static FORK: ForkHook = ForkHook::new();
 
 /// The calling thread enters the region `message`, in the call with this correlation id.
 pub(crate) fn push(message: &[u8], correlation: u64) {
@@ -36,6 +36,14 @@ pub(crate) fn push(message: &[u8], correlation: u64) {
 /// The calling thread leaves the region that it entered last.
 pub(crate) fn pop() {
     thread::with(|thread| thread.regions.pop());
+}
+
+/// Begins anew, for another recording of a process that is attached to.
+pub(super) fn forget() {
+    if let Some(_guard) = FORK.lock() {
+        // SAFETY: the lock is held.
+        drop(unsafe { &mut *REGIONS.0.get() }.take());
+    }
 }
 
 /// The number of a message, given when it is new.

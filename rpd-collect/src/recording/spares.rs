@@ -12,7 +12,8 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 /// Number of requests so far, on which the thread sleeps.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 /// A forked child does not have the thread.
-static FORK: ForkHook = ForkHook::new().in_child(|| RUNNING.store(false, Ordering::Relaxed));
+pub(super) static FORK: ForkHook =
+    ForkHook::new().in_child(|| RUNNING.store(false, Ordering::Relaxed));
 
 /// Requests segments from the thread. It is started at the first request, and again in a forked child.
 pub(super) fn request() {
@@ -28,14 +29,14 @@ pub(super) fn request() {
 }
 
 fn run() {
-    let Some(process) = process::existing() else {
-        return;
-    };
     // Best effort: without it a program that closes all descriptors at the wrong moment costs a spare segment.
     let _ = rpd_spool::threads::separate_descriptors();
     loop {
         let seen = REQUESTS.load(Ordering::Acquire);
-        process.directory.make_spares();
+        // A process that is attached to has a recording at some times only.
+        if let Some(process) = process::existing() {
+            process.directory.make_spares();
+        }
         futex::wait(&REQUESTS, seen, None);
     }
 }

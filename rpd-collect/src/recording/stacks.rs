@@ -26,18 +26,22 @@ use super::guard::Service;
 use super::meta;
 use super::process;
 use super::python_files;
+use super::setting::Setting;
 use super::thread::{self, Thread};
 
 static SERVICE: Service = Service::new("call stacks");
-static RECORDER: OnceLock<Recorder> = OnceLock::new();
+static RECORDER: Setting<Recorder> = Setting::new();
 
 /// Shortest duration of a call whose stack is kept: [`StackOptions::min_duration`].
 static MIN_DURATION: AtomicU64 = AtomicU64::new(0);
 /// Hook for a forked child, which records the parts of its stacks again, in streams of its own.
-static FORK: ForkHook = ForkHook::new().in_child(forked);
+pub(super) static FORK: ForkHook = ForkHook::new().in_child(forked);
 
 struct Recorder {
     stacks: Stacks,
+    /// What the stacks were made with.
+    mode: StackMode,
+    depth: u32,
     /// Flags that all stacks of the process have.
     flags: u32,
 }
@@ -52,18 +56,31 @@ pub(crate) fn prepare(options: &CollectorOptions) {
         StackMode::Merged => Mode::Merged,
     };
     SERVICE.run(|| {
-        RECORDER.get_or_init(|| Recorder {
-            stacks: Stacks::new(Options {
-                mode,
+        let flags = if wanted.every > 1 {
+            stack_flag::SAMPLED
+        } else {
+            0
+        };
+        let before = RECORDER.get();
+        if before.is_some() {
+            // An earlier recording of a process that is attached to: ids start again, and its memory is given back.
+            forked();
+        }
+        let is_same = |before: &&Recorder| {
+            (before.mode, before.depth, before.flags) == (wanted.mode, wanted.depth, flags)
+        };
+        if before.filter(is_same).is_none() {
+            RECORDER.set(Recorder {
+                stacks: Stacks::new(Options {
+                    mode,
+                    depth: wanted.depth,
+                })
+                .with_classes(class_of),
+                mode: wanted.mode,
                 depth: wanted.depth,
-            })
-            .with_classes(class_of),
-            flags: if wanted.every > 1 {
-                stack_flag::SAMPLED
-            } else {
-                0
-            },
-        });
+                flags,
+            });
+        }
         MIN_DURATION.store(wanted.min_duration, Ordering::Relaxed);
         FORK.register();
     });
@@ -89,10 +106,17 @@ fn forked() {
 /// Whether stacks with Python frames are taken, once there is a runtime. A forked child is as its parent.
 pub(crate) fn has_python() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
-    *HAS.get_or_init(|| {
-        let mode = process::current().map(|process| process.options.stacks.mode);
-        matches!(mode, Some(StackMode::Python | StackMode::Merged))
-    })
+    let has = |process: &process::Process| {
+        matches!(
+            process.options.stacks.mode,
+            StackMode::Python | StackMode::Merged
+        )
+    };
+    // A process that is attached to has recordings with and without.
+    match process::existing() {
+        Some(process) if process::can_be_attached_to() => has(process),
+        _ => *HAS.get_or_init(|| process::current().is_some_and(has)),
+    }
 }
 
 /// The operations of a kind that have stacks.

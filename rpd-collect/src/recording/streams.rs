@@ -25,7 +25,7 @@ struct Numbers(UnsafeCell<Option<HashMap<u64, u32>>>);
 unsafe impl Sync for Numbers {}
 
 static NUMBERS: Numbers = Numbers(UnsafeCell::new(None));
-static FORK: ForkHook = ForkHook::new();
+pub(super) static FORK: ForkHook = ForkHook::new();
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Counter that changes when a stream is destroyed, whose handle may then be that of another.
 static AGE: AtomicU64 = AtomicU64::new(1);
@@ -117,6 +117,16 @@ pub(crate) fn destroyed(stream: u64) {
         if let Some(numbers) = unsafe { &mut *NUMBERS.0.get() } {
             numbers.remove(&stream);
         }
+    }
+    AGE.fetch_add(1, Ordering::AcqRel);
+}
+
+/// Forgets all streams, for another recording of a process that is attached to: those that were destroyed meanwhile are
+/// not known.
+pub(super) fn forget() {
+    if let Some(_guard) = FORK.lock() {
+        // SAFETY: the lock is held.
+        drop(unsafe { &mut *NUMBERS.0.get() }.take());
     }
     AGE.fetch_add(1, Ordering::AcqRel);
 }

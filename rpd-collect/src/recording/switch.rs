@@ -3,7 +3,6 @@
 //! The provider starts and stops what it traces ([`Switched`]). Counters check [`is_on`] for each dispatch instead,
 //! and what records refer to (code objects, streams, regions that rename kernels) is recorded all the time.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rpd_spool::control::RecordingState;
@@ -15,6 +14,7 @@ use super::control;
 use super::fork::ForkHook;
 use super::guard::{self, Service};
 use super::meta;
+use super::setting::Setting;
 
 static PERIODS: Service = Service::new("collection periods");
 /// Collection periods go on in a forked child that records something; the thread that switches them is not there.
@@ -46,7 +46,7 @@ struct Recording {
     periods: Vec<CollectionPeriod>,
 }
 
-static RECORDING: OnceLock<Recording> = OnceLock::new();
+static RECORDING: Setting<Recording> = Setting::new();
 /// Resumes that no pause has ended; more than one only where they are balanced.
 static RESUMED: AtomicU64 = AtomicU64::new(0);
 /// Whether recording is within a collection period, or there are none.
@@ -87,12 +87,14 @@ pub(crate) fn by_regions(options: &CollectorOptions) -> bool {
 /// Sets whether recording is on at first. The provider starts its traces itself if it [`is_on`]; from now on it is
 /// called for each change.
 pub(crate) fn configure(options: &CollectorOptions, provider: Box<dyn Switched>) {
-    let recording = RECORDING.get_or_init(|| Recording {
+    let recording = RECORDING.set(Recording {
         provider,
         by_regions: by_regions(options),
         ref_count: options.selected_regions_ref_count,
         periods: options.periods.clone(),
     });
+    STOPPED.store(false, Ordering::SeqCst);
+    STEP.store(0, Ordering::Relaxed);
     RESUMED.store(u64::from(!recording.by_regions), Ordering::SeqCst);
     IN_PERIOD.store(recording.periods.is_empty(), Ordering::SeqCst);
 }
@@ -108,6 +110,11 @@ pub(crate) fn begin() {
         DUE.store(now().saturating_add(first.delay), Ordering::Relaxed);
         start_periods();
     }
+}
+
+/// Ends the service of the requests of `rpd control`: the recording has ended, and the process may have another one.
+pub(crate) fn end() {
+    control::end();
 }
 
 /// Makes the provider trace and count according to the present state.
@@ -215,13 +222,19 @@ fn run() {
     let Some(recording) = RECORDING.get() else {
         return;
     };
-    while !guard::is_finalized() {
+    let goes_on = || {
+        !guard::is_finalized()
+            && RECORDING
+                .get()
+                .is_some_and(|present| std::ptr::eq(present, recording))
+    };
+    while goes_on() {
         let step = STEP.load(Ordering::Relaxed);
         let Some(current) = period(&recording.periods, step / 2) else {
             return;
         };
         sleep_until(DUE.load(Ordering::Relaxed));
-        if guard::is_finalized() {
+        if !goes_on() {
             return;
         }
         let begins = step.is_multiple_of(2);

@@ -38,6 +38,8 @@ pub(crate) struct Thread {
     busy: AtomicBool,
     /// Thread id in the kernel.
     tid: u32,
+    /// The recording that the state belongs to: [`recording`] when it was made.
+    recording: u32,
     /// Index of the state among those of the thread.
     level: usize,
     /// Calls and markers of this thread, and device work that the provider reports on it.
@@ -73,6 +75,21 @@ pub(super) fn frames() -> &'static Frames {
 
 /// The pthread key plus 1; 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
+/// Number of the recordings of this process that have ended.
+static ENDED: AtomicU32 = AtomicU32::new(0);
+
+/// A number that the recordings of one process do not share: one that is attached to has several, one after the other.
+#[inline]
+pub(crate) fn recording() -> u32 {
+    ENDED.load(Ordering::Relaxed)
+}
+
+/// Makes the states of all threads belong to a recording that has ended: each thread gives its own up when it would next
+/// record something.
+pub(crate) fn end_recording() {
+    ENDED.fetch_add(1, Ordering::Relaxed);
+}
+
 /// A forked child has none of its parent's streams.
 pub(crate) static FORK: ForkHook = ForkHook::new().in_child(forget_parent);
 
@@ -140,13 +157,32 @@ fn take(level: usize) -> Taken {
         }
     }
     // SAFETY: as in `FreeState::run`. Only the atomic flag is touched until it is known that no other reference exists.
-    let busy = unsafe { &(*pointer).busy };
+    let (busy, its_recording) = unsafe { (&(*pointer).busy, (*pointer).recording) };
     if busy.load(Ordering::Relaxed) {
         return Taken::Busy;
+    }
+    if its_recording != recording() {
+        return renew(level, pointer);
     }
     busy.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     Taken::Free(FreeState(pointer))
+}
+
+/// Gives up a state that belongs to a recording that has ended, and takes one of the present recording.
+#[cold]
+fn renew(level: usize, pointer: *mut Thread) -> Taken {
+    local().states[level].set(std::ptr::null_mut());
+    // Calls that the thread is still in have the addresses of their records, which must not become those of others: the
+    // state stays where it is then.
+    if !frames().any() {
+        // SAFETY: `begin` made the box, it is not busy, and with the thread's pointer gone no one else reaches it.
+        drop(unsafe { Box::from_raw(pointer) });
+    }
+    match begin(level) {
+        Some(_) => take(level),
+        None => Taken::NotRecorded,
+    }
 }
 
 /// Clears the flag also when a panic passes.
@@ -211,6 +247,7 @@ fn begin(level: usize) -> Option<*mut Thread> {
     let thread = Box::new(Thread {
         busy: AtomicBool::new(false),
         tid,
+        recording: recording(),
         level,
         records: StreamWriter::new(&process.directory, name, stream::THREAD, tid),
         streams: [0; NESTED_STREAMS],

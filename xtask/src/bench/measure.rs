@@ -22,6 +22,8 @@ pub(super) enum Mode<'a> {
     EmptyTool(&'a str),
     /// With the collector in the process, but without anything to record.
     Idle,
+    /// Prepared as `rpd idle` does, and not attached to.
+    Waiting,
     /// Under `rpd` with these options.
     Rpd(&'a [&'a str]),
 }
@@ -121,6 +123,7 @@ impl Bench {
             "RPD_EMPTY_TOOL",
             "RPD_COLLECT",
             "RPD_SPOOL",
+            "RPD_IDLE",
         ] {
             command.env_remove(name);
         }
@@ -136,7 +139,10 @@ impl Bench {
                     .env("RPD_EMPTY_TOOL", kinds)
                     .env("ROCP_TOOL_LIBRARIES", tool);
             }
-            Mode::Idle => {
+            Mode::Idle | Mode::Waiting => {
+                if matches!(mode, Mode::Waiting) {
+                    command.env("RPD_IDLE", "1");
+                }
                 let register = self.bin.join("librpd_register.so");
                 command
                     .env("LD_PRELOAD", &register)

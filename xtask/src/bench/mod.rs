@@ -24,7 +24,7 @@ Rows (all of them unless some are named):
   direct    calls, dispatches and copies recorded without an SDK, over the bare program
   counters  one kernel dispatch with and without counters
   jobs      an input file of 10000 jobs
-  idle      collector loaded, nothing enabled, over the bare program
+  idle      collector loaded, nothing enabled, and a program prepared by rpd idle, over the bare program
   start     start to end of a small GPU program, over the bare one; on ROCm as well where it is installed
   sim       the simulated GPU: instructions a second, a program with kernels, start of a program
   load      collector load and initialisation in a program that never uses the GPU

@@ -203,6 +203,25 @@ fn jobs(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// Runs of a program that waits for `rpd attach`, each beside one of the bare program: both have the same load of the machine.
+const WAITING_RUNS: u32 = 8;
+
+/// Cost of a program that `rpd idle` has prepared, and that nobody is attached to.
+fn waiting(bench: &Bench, program: &str, count: u64, what: &str) -> Result<Row> {
+    let (mut bare, mut waiting) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..WAITING_RUNS {
+        let once = |mode| bench.best_of(1, mode, program, &[&count.to_string()]);
+        bare = bare.min(once(Mode::Bare)?);
+        waiting = waiting.min(once(Mode::Waiting)?);
+    }
+    Ok(Row::new(
+        format!("{what}, prepared by rpd idle over bare"),
+        waiting / bare,
+        "times",
+        Target::AtMost(1.002),
+    ))
+}
+
 fn idle(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (program, count, what) in [
@@ -217,6 +236,7 @@ fn idle(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
             "times",
             Target::AtMost(1.02),
         ));
+        rows.push(waiting(bench, program, count, what)?);
     }
     Ok(rows)
 }

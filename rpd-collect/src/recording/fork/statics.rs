@@ -51,6 +51,7 @@ const KEPT: &[(&str, &[&str])] = &[
         &[
             "roctx.rs ROCTX",
             "direct/tables.rs TAKEN",
+            "direct/attach.rs COPIES_TIMED",
             "lifecycle/signals.rs KNOWN",
             "recording/capture/mod.rs DEVICE",
             "captured.rs DONE",
@@ -111,6 +112,8 @@ const KEPT: &[(&str, &[&str])] = &[
             "lifecycle/load.rs DONE",
             "lifecycle/signals.rs REQUESTED",
             "recording/guard.rs FINALIZED",
+            "recording/process.rs WAITS",
+            "recording/thread.rs ENDED",
             "recording/switch.rs RESUMED",
             "recording/switch.rs IN_PERIOD",
             "recording/switch.rs STOPPED",
@@ -167,6 +170,7 @@ const KEPT: &[(&str, &[&str])] = &[
     (
         "written again before it is read",
         &[
+            "direct/doorbells.rs NOT_FOLLOWED",
             "direct/poller.rs ASLEEP",
             "lifecycle/signals.rs SIGNAL",
             "recording/process.rs HELD",
@@ -182,6 +186,11 @@ const KEPT: &[(&str, &[&str])] = &[
 /// Statics that are set in a child, and where: by the code in their file that begins with this text, which a hook calls, or which
 /// looks at what a hook has set.
 const SET: &[(&str, &str)] = &[
+    ("direct/attach.rs PAGE", "fn forget_parent()"),
+    ("direct/attach.rs ATTACHED", "fn forget_parent()"),
+    ("direct/attach.rs CHANGING", "fn forget_parent()"),
+    ("direct/attach.rs AT_END", "fn forget_parent()"),
+    ("direct/attach.rs STATE", "fn forget_parent()"),
     ("direct/borrowed.rs TABLE", "pub(super) fn forget()"),
     ("direct/borrowed.rs BORROWED", "pub(super) fn forget()"),
     ("direct/code_objects.rs STATE", "fn with<T>("),

@@ -1,5 +1,6 @@
 //! Processes as they really run: how they start, fork, end and are controlled.
 
+mod attach;
 mod binding;
 mod control;
 mod doctor;
