@@ -14,6 +14,7 @@ use super::merge::Draft;
 use super::outputs::{self, Files};
 use super::plan::Pass;
 use super::platform;
+use super::choices::CudaApi;
 use super::provider;
 use super::resolve::Resolver;
 use super::sampling;
@@ -161,9 +162,12 @@ fn collector(
     CollectorOptions {
         provider: ProviderChoice::default(),
         recent_bytes: None,
+        cuda_api_all: given.cuda_api.value() == Some(CudaApi::All),
+        cuda_graphs: given.cuda_graph_trace.value().unwrap_or_default(),
         streams: true,
         traces,
-        hip_args: arguments_shown && (traces.hip_runtime || traces.hip_compiler),
+        hip_args: arguments_shown
+            && (traces.hip_runtime || traces.hip_compiler || traces.cuda || traces.cuda_driver),
         annotate_args: given.annotate_args.is_on(),
         argument_results: !compat.has(Difference::ArgumentResults),
         kernel_rename: given.kernel_rename.is_on(),

@@ -9,7 +9,7 @@ use rpd_spool::options::ProviderChoice;
 use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
-use super::names::Catalogue;
+use crate::names::Catalogue;
 use super::{calls, code_objects, dispatch, poller, tables};
 use crate::captured;
 use crate::lifecycle::{load, signals};

@@ -7,7 +7,7 @@ use rpd_spool::options::Traces;
 
 use super::calls::{Api, ApiSlot, Operation};
 use super::hooks::{self, Hook};
-use super::names::Catalogue;
+use crate::names::Catalogue;
 use super::wrappers::functions::Below;
 use super::{
     agents, allocations, borrowed, clock, code_objects, copies, dispatch, markers, shutdown,

@@ -264,6 +264,7 @@ fn open_provider(common: &Common) -> Result<ProviderCounters> {
         backend: match common.backend.as_str() {
             "rocm" => Backend::Rocm,
             "sim" => Backend::Sim,
+            "cuda" => Backend::Cuda,
             _ => Backend::Auto,
         },
         rocm_root: common
