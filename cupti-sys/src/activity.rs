@@ -48,6 +48,10 @@ pub mod memory_kind {
     pub const PAGEABLE: u32 = 1;
     /// Memory of the host that is pinned.
     pub const PINNED: u32 = 2;
+    /// Memory of variables of a module.
+    pub const DEVICE_STATIC: u32 = 6;
+    /// Managed memory of variables of a module.
+    pub const MANAGED_STATIC: u32 = 7;
 }
 
 /// A kernel that was executed.

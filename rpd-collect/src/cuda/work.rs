@@ -283,6 +283,13 @@ fn fill(record: &Memset) {
 }
 
 fn memory(record: &Memory) {
+    // Variables of modules: no call of the program's allocates them.
+    if matches!(
+        record.memory_kind,
+        memory_kind::DEVICE_STATIC | memory_kind::MANAGED_STATIC
+    ) {
+        return;
+    }
     let Some(origin) = origin(record.correlation, (record.timestamp, record.timestamp)) else {
         return;
     };
