@@ -75,9 +75,9 @@ pub fn open() -> Result<Library, OpenError> {
     let mut directories = Vec::new();
     if handle.is_null() {
         directories = candidates();
-        let files = directories
-            .iter()
-            .flat_map(|directory| SONAMES.map(|name| directory.join(OsStr::from_bytes(name.to_bytes()))));
+        let files = directories.iter().flat_map(|directory| {
+            SONAMES.map(|name| directory.join(OsStr::from_bytes(name.to_bytes())))
+        });
         handle = files
             .filter(|file| file.is_file())
             .filter_map(|file| CString::new(file.as_os_str().as_bytes()).ok())
@@ -136,7 +136,8 @@ fn candidates() -> Vec<PathBuf> {
 
 /// Directories of a toolkit.
 fn in_toolkit(root: &Path) -> [PathBuf; 3] {
-    ["lib64", "extras/CUPTI/lib64", "targets/x86_64-linux/lib"].map(|directory| root.join(directory))
+    ["lib64", "extras/CUPTI/lib64", "targets/x86_64-linux/lib"]
+        .map(|directory| root.join(directory))
 }
 
 /// Directories in which the CUPTI that belongs to a loaded library may be: that of the runtime, and those of Python packages.
@@ -186,7 +187,10 @@ mod tests {
     fn beside_names_directories_of_the_runtime_and_of_python_packages() {
         let of = |path: &str| beside(Path::new(path));
         assert_eq!(of("/usr/lib/libm.so.6"), Vec::<PathBuf>::new());
-        assert_eq!(of("/opt/cuda/lib64/libcudart.so.13")[0], Path::new("/opt/cuda/lib64"));
+        assert_eq!(
+            of("/opt/cuda/lib64/libcudart.so.13")[0],
+            Path::new("/opt/cuda/lib64")
+        );
         let packages = of("/v/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13");
         let expected = Path::new("/v/lib/python3.12/site-packages/nvidia/cuda_cupti/lib");
         assert!(packages.iter().any(|path| path == expected), "{packages:?}");

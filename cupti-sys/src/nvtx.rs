@@ -18,7 +18,8 @@ pub struct Callbacks {
     /// Bytes of the table.
     pub size: usize,
     /// Writes the places of the function pointers of a module, and their number; 1 when there is such a module.
-    pub module: Option<unsafe extern "C" fn(c_int, *mut *const *mut *const c_void, *mut u32) -> c_int>,
+    pub module:
+        Option<unsafe extern "C" fn(c_int, *mut *const *mut *const c_void, *mut u32) -> c_int>,
 }
 
 /// Table [`VERSION`].

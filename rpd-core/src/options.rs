@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 pub use rpd_spool::kernel_name::KernelNames;
 pub use rpd_spool::options::{
-    CollectionPeriod, CollectorOptions, CounterOptions, CounterRequest, IterationRange,
-    CudaGraphs, ProviderChoice, SamplingMethod, SamplingOptions, SamplingUnit, ThreadTraceOptions,
+    CollectionPeriod, CollectorOptions, CounterOptions, CounterRequest, CudaGraphs, IterationRange,
+    ProviderChoice, SamplingMethod, SamplingOptions, SamplingUnit, ThreadTraceOptions,
     TracedCounter, Traces,
 };
 

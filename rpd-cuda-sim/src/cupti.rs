@@ -32,12 +32,16 @@ static FATAL: AtomicBool = AtomicBool::new(false);
 /// The id of the next call.
 pub(crate) fn next_id() -> u32 {
     let first = switches::get().first_id;
-    first.wrapping_add(NEXT_ID.fetch_add(1, Ordering::Relaxed)).max(1)
+    first
+        .wrapping_add(NEXT_ID.fetch_add(1, Ordering::Relaxed))
+        .max(1)
 }
 
 /// Whether the tool wants this callback.
 pub(crate) fn wants(number: c_int, id: u32) -> bool {
-    let of_domain = usize::try_from(number).ok().and_then(|number| ENABLED.get(number));
+    let of_domain = usize::try_from(number)
+        .ok()
+        .and_then(|number| ENABLED.get(number));
     let enabled = of_domain.and_then(|ids| ids.get(id as usize));
     enabled.is_some_and(|enabled| enabled.load(Ordering::Relaxed))
         && switches::get().silent.as_deref() != Some("all")
@@ -128,10 +132,9 @@ impl Buffers {
     /// Takes the buffers out that may be delivered.
     fn ready(&mut self, all: bool, full: bool) -> Vec<Buffer> {
         let last = self.held.back().map(|buffer| buffer.number);
-        let (ready, held) = self
-            .held
-            .drain(..)
-            .partition(|buffer| (all || buffer.open == 0) && !(full && Some(buffer.number) == last));
+        let (ready, held) = self.held.drain(..).partition(|buffer| {
+            (all || buffer.open == 0) && !(full && Some(buffer.number) == last)
+        });
         self.held = held;
         ready
     }
@@ -178,13 +181,19 @@ pub(crate) fn append(record: &Record) -> Option<Place> {
 /// Completes a record: `times` are its offset of two times and their values.
 pub(crate) fn complete(place: Place, times: Option<(usize, u64, u64)>) {
     with_buffers(|buffers| {
-        let Some(buffer) = buffers.held.iter_mut().find(|one| one.number == place.buffer) else {
+        let Some(buffer) = buffers
+            .held
+            .iter_mut()
+            .find(|one| one.number == place.buffer)
+        else {
             return;
         };
         if let Some((offset, start, end)) = times {
             // SAFETY: the record was written there.
             unsafe {
-                let at = (buffer.address as *mut u8).add(place.offset + offset).cast::<u64>();
+                let at = (buffer.address as *mut u8)
+                    .add(place.offset + offset)
+                    .cast::<u64>();
                 at.write(start);
                 at.add(1).write(end);
             }
@@ -210,7 +219,10 @@ fn to_deliver() -> Sender<Message> {
         std::thread::spawn(move || deliver(&receiver));
         Mutex::new(sender)
     });
-    sender.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    sender
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
 }
 
 fn deliver(requests: &Receiver<Message>) {
@@ -255,7 +267,9 @@ pub extern "C" fn cuptiGetResultString(status: c_int, text: *mut *const c_char) 
         result::NOT_INITIALIZED => c"CUPTI_ERROR_NOT_INITIALIZED",
         result::INVALID_KIND => c"CUPTI_ERROR_INVALID_KIND",
         result::INSUFFICIENT_PRIVILEGES => c"CUPTI_ERROR_INSUFFICIENT_PRIVILEGES",
-        result::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED => c"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED",
+        result::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED => {
+            c"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+        }
         result::MIG_DEVICE_NOT_SUPPORTED => c"CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED",
         _ => c"CUPTI_ERROR_UNKNOWN",
     };
@@ -313,7 +327,10 @@ pub extern "C" fn cuptiUnsubscribe(_subscriber: Subscriber) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiEnableDomain(on: u32, _subscriber: Subscriber, number: c_int) -> c_int {
-    let Some(ids) = usize::try_from(number).ok().and_then(|number| ENABLED.get(number)) else {
+    let Some(ids) = usize::try_from(number)
+        .ok()
+        .and_then(|number| ENABLED.get(number))
+    else {
         return result::INVALID_PARAMETER;
     };
     for id in ids {
@@ -329,7 +346,9 @@ pub extern "C" fn cuptiEnableCallback(
     number: c_int,
     id: u32,
 ) -> c_int {
-    let ids = usize::try_from(number).ok().and_then(|number| ENABLED.get(number));
+    let ids = usize::try_from(number)
+        .ok()
+        .and_then(|number| ENABLED.get(number));
     match ids.and_then(|ids| ids.get(id as usize)) {
         Some(enabled) => {
             enabled.store(on != 0, Ordering::Relaxed);
@@ -340,11 +359,7 @@ pub extern "C" fn cuptiEnableCallback(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiGetCallbackName(
-    _number: c_int,
-    id: u32,
-    name: *mut *const c_char,
-) -> c_int {
+pub extern "C" fn cuptiGetCallbackName(_number: c_int, id: u32, name: *mut *const c_char) -> c_int {
     // A function that the tables of tools do not have.
     const NEWER: u32 = 567;
     if id != NEWER {

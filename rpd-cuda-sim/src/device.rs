@@ -87,13 +87,18 @@ impl Kernel {
             match self {
                 Kernel::Scale => {
                     let floats = std::slice::from_raw_parts_mut(first as *mut f32, third as usize);
-                    floats.iter_mut().for_each(|float| *float *= f32::from_bits(second as u32));
+                    floats
+                        .iter_mut()
+                        .for_each(|float| *float *= f32::from_bits(second as u32));
                 }
                 Kernel::Add => {
                     let count = third as usize;
                     let others = std::slice::from_raw_parts(second as *const f32, count);
                     let floats = std::slice::from_raw_parts_mut(first as *mut f32, count);
-                    floats.iter_mut().zip(others).for_each(|(float, other)| *float += other);
+                    floats
+                        .iter_mut()
+                        .zip(others)
+                        .for_each(|(float, other)| *float += other);
                 }
                 Kernel::Spin => std::thread::sleep(Duration::from_micros(first)),
                 Kernel::Empty => {}
@@ -161,7 +166,10 @@ fn submit(submitted: Submitted) {
 pub(crate) fn synchronize() {
     let mut under_way = UNDER_WAY.0.lock().unwrap_or_else(PoisonError::into_inner);
     while *under_way > 0 {
-        under_way = UNDER_WAY.1.wait(under_way).unwrap_or_else(PoisonError::into_inner);
+        under_way = UNDER_WAY
+            .1
+            .wait(under_way)
+            .unwrap_or_else(PoisonError::into_inner);
     }
 }
 
@@ -253,10 +261,16 @@ pub(crate) fn launch(stream: *const Stream, action: Action) {
     };
     // SAFETY: null, or a handle that `new_stream` made, which stays valid.
     if let Some(stream) = unsafe { stream.as_ref() } {
-        let mut captures = stream.captures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut captures = stream
+            .captures
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(nodes) = captures.as_mut() {
             nodes.push(work);
-            graph_callback(resource::GRAPH_NODE_CREATED, std::ptr::from_ref(stream) as usize);
+            graph_callback(
+                resource::GRAPH_NODE_CREATED,
+                std::ptr::from_ref(stream) as usize,
+            );
             return;
         }
     }
@@ -383,7 +397,9 @@ pub(crate) fn describe() {
             .with(104, 9_u32)
             .with(108, 0_u32)
             .with(136, name as u64);
-        let context = Record::new(kind::CONTEXT).with(4, 1_u32).with(14, NULL_STREAM as u16);
+        let context = Record::new(kind::CONTEXT)
+            .with(4, 1_u32)
+            .with(14, NULL_STREAM as u16);
         for (number, record) in [(kind::DEVICE, device), (kind::CONTEXT, context)] {
             if cupti::records(number)
                 && let Some(place) = cupti::append(&record)

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cupti_sys::callback::{domain, resource};
 
 use crate::calls::{Two, driver};
-use crate::device::{self, Action, Kernel, Stream, status};
 use crate::cupti;
+use crate::device::{self, Action, Kernel, Stream, status};
 
 /// Process that has initialised the driver; 0 before.
 static OWNER: AtomicU32 = AtomicU32::new(0);
@@ -126,7 +126,9 @@ pub extern "C" fn cuCtxSetCurrent(context: *mut c_void) -> u32 {
 /// The runtime makes this call in most of its own.
 pub(crate) fn ctx_get_current() -> u32 {
     let mut context: *mut c_void = std::ptr::null_mut();
-    driver(function::CTX_GET_CURRENT, &(&raw mut context), || status::SUCCESS)
+    driver(function::CTX_GET_CURRENT, &(&raw mut context), || {
+        status::SUCCESS
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -139,11 +141,15 @@ pub extern "C" fn cuCtxSynchronize() -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleLoadData(module: *mut *const c_void, image: *const c_void) -> u32 {
-    driver(function::MODULE_LOAD_DATA, &[module as usize, image as usize], || {
-        // SAFETY: the caller's place for it.
-        unsafe { module.write(image) };
-        status::SUCCESS
-    })
+    driver(
+        function::MODULE_LOAD_DATA,
+        &[module as usize, image as usize],
+        || {
+            // SAFETY: the caller's place for it.
+            unsafe { module.write(image) };
+            status::SUCCESS
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -191,9 +197,11 @@ pub extern "C" fn cuMemAlloc_v2(address: *mut usize, bytes: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemFree_v2(address: usize) -> u32 {
-    driver(function::MEM_FREE, &address, || match device::free(address) {
-        true => status::SUCCESS,
-        false => status::INVALID_VALUE,
+    driver(function::MEM_FREE, &address, || {
+        match device::free(address) {
+            true => status::SUCCESS,
+            false => status::INVALID_VALUE,
+        }
     })
 }
 

@@ -124,20 +124,26 @@ pub extern "C" fn cudaMemsetAsync(
 ) -> u32 {
     #[repr(C)]
     struct Parameters(usize, c_int, usize, *const Stream);
-    runtime(function::MEMSET_ASYNC, &Parameters(address, value, bytes, stream), || {
-        driver::fill(address, value as u8, bytes, stream)
-    })
+    runtime(
+        function::MEMSET_ASYNC,
+        &Parameters(address, value, bytes, stream),
+        || driver::fill(address, value as u8, bytes, stream),
+    )
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaStreamCreate(stream: *mut *const Stream) -> u32 {
     driver::initialize();
-    runtime(function::STREAM_CREATE, &stream, || driver::cuStreamCreate(stream, 0))
+    runtime(function::STREAM_CREATE, &stream, || {
+        driver::cuStreamCreate(stream, 0)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaStreamSynchronize(stream: *const Stream) -> u32 {
-    runtime(function::STREAM_SYNCHRONIZE, &stream, || driver::cuStreamSynchronize(stream))
+    runtime(function::STREAM_SYNCHRONIZE, &stream, || {
+        driver::cuStreamSynchronize(stream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -155,7 +161,14 @@ pub extern "C" fn cudaLaunchKernel(
     stream: *const Stream,
 ) -> u32 {
     #[repr(C)]
-    struct Parameters(*const c_void, Dim3, Dim3, *const *const c_void, usize, *const Stream);
+    struct Parameters(
+        *const c_void,
+        Dim3,
+        Dim3,
+        *const *const c_void,
+        usize,
+        *const Stream,
+    );
     driver::initialize();
     let parameters = Parameters(stub, grid, block, arguments, shared, stream);
     runtime(function::LAUNCH_KERNEL, &parameters, || {
@@ -174,7 +187,10 @@ pub extern "C" fn cudaStreamBeginCapture(stream: *const Stream, mode: c_uint) ->
         let Some(stream) = (unsafe { stream.as_ref() }) else {
             return status::INVALID_VALUE;
         };
-        *stream.captures.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+        *stream
+            .captures
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
         status::SUCCESS
     })
 }
@@ -190,21 +206,29 @@ pub struct Graph {
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaStreamEndCapture(stream: *const Stream, graph: *mut *const Graph) -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    runtime(function::STREAM_END_CAPTURE, &[stream as usize, graph as usize], || {
-        // SAFETY: null, or a handle of ours.
-        let Some(captured) = (unsafe { stream.as_ref() }) else {
-            return status::INVALID_VALUE;
-        };
-        let nodes = captured.captures.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let made = Box::leak(Box::new(Graph {
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
-            known_as: stream as usize,
-            nodes: nodes.unwrap_or_default(),
-        }));
-        // SAFETY: the caller's place for it.
-        unsafe { graph.write(made) };
-        status::SUCCESS
-    })
+    runtime(
+        function::STREAM_END_CAPTURE,
+        &[stream as usize, graph as usize],
+        || {
+            // SAFETY: null, or a handle of ours.
+            let Some(captured) = (unsafe { stream.as_ref() }) else {
+                return status::INVALID_VALUE;
+            };
+            let nodes = captured
+                .captures
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            let made = Box::leak(Box::new(Graph {
+                number: NEXT.fetch_add(1, Ordering::Relaxed),
+                known_as: stream as usize,
+                nodes: nodes.unwrap_or_default(),
+            }));
+            // SAFETY: the caller's place for it.
+            unsafe { graph.write(made) };
+            status::SUCCESS
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -229,14 +253,18 @@ pub extern "C" fn cudaGraphInstantiate(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGraphLaunch(exec: *const Graph, stream: *const Stream) -> u32 {
-    runtime(function::GRAPH_LAUNCH, &[exec as usize, stream as usize], || {
-        // SAFETY: null, or a handle of ours.
-        let Some(graph) = (unsafe { exec.as_ref() }) else {
-            return status::INVALID_VALUE;
-        };
-        device::launch_graph(graph.number, &graph.nodes, stream);
-        status::SUCCESS
-    })
+    runtime(
+        function::GRAPH_LAUNCH,
+        &[exec as usize, stream as usize],
+        || {
+            // SAFETY: null, or a handle of ours.
+            let Some(graph) = (unsafe { exec.as_ref() }) else {
+                return status::INVALID_VALUE;
+            };
+            device::launch_graph(graph.number, &graph.nodes, stream);
+            status::SUCCESS
+        },
+    )
 }
 
 /// A function that tools do not know: it takes a millisecond.

@@ -36,8 +36,12 @@ pub(crate) fn get() -> &'static Switches {
             enable: number("ENABLE").unwrap_or(0),
             silent: text("SILENT"),
             own_clock: text("CLOCK").is_some_and(|text| text == "own"),
-            dropped: number("DROPPED").and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
-            first_id: text("FIRST_ID").and_then(|text| text.parse().ok()).unwrap_or(1),
+            dropped: number("DROPPED")
+                .and_then(|n| usize::try_from(n).ok())
+                .unwrap_or(0),
+            first_id: text("FIRST_ID")
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(1),
             fatal: text("FATAL").is_some(),
         }
     })

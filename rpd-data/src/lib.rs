@@ -86,9 +86,8 @@ pub fn operations() -> Result<Vec<Operation>, MalformedRow> {
         }
         let is_function = functions::DOMAINS.contains(&kind) || CALLBACK_KINDS.contains(&kind);
         if result.is_empty() == is_function {
-            return Err(row.malformed(
-                "a function has a result (`void` is one), another operation has none",
-            ));
+            return Err(row
+                .malformed("a function has a result (`void` is one), another operation has none"));
         }
         operations.push(Operation {
             kind,

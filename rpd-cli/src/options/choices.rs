@@ -3,8 +3,8 @@
 use rpd_core::compat::Compat;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
-    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, SamplingMethod, SamplingUnit,
-    Symbolize, Unit,
+    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, SamplingMethod,
+    SamplingUnit, Symbolize, Unit,
 };
 use rpd_spool::stacks::StackMode;
 

@@ -9,12 +9,12 @@ use rpd_formats::registry;
 use rpd_spool::options::CaptureOptions;
 
 use super::choices::Choice as _;
+use super::choices::CudaApi;
 use super::light;
 use super::merge::Draft;
 use super::outputs::{self, Files};
 use super::plan::Pass;
 use super::platform;
-use super::choices::CudaApi;
 use super::provider;
 use super::resolve::Resolver;
 use super::sampling;

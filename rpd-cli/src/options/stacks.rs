@@ -101,8 +101,7 @@ pub(super) fn resolve(
 
 /// Whether something is traced that may have stacks.
 fn has_calls(traces: &Traces, apis: &[String]) -> bool {
-    let usual =
-        traces.hip_runtime || traces.hip_compiler || traces.cuda || traces.cuda_driver;
+    let usual = traces.hip_runtime || traces.hip_compiler || traces.cuda || traces.cuda_driver;
     if apis == DEFAULT_APIS {
         return usual;
     }

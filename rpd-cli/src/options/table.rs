@@ -4,14 +4,14 @@
 use rpd_core::compat::Compat;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
-    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, SamplingMethod, SamplingUnit,
-    Symbolize, Unit,
+    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, SamplingMethod,
+    SamplingUnit, Symbolize, Unit,
 };
 use rpd_spool::stacks::StackMode;
 
 use super::choices::{
-    BenchmarkMode, CudaApi, PerfettoBackend, PerfettoFillPolicy, PeriodUnit, ReplayMode, ResourceMode,
-    SimulatedGpu, SpmUnit,
+    BenchmarkMode, CudaApi, PerfettoBackend, PerfettoFillPolicy, PeriodUnit, ReplayMode,
+    ResourceMode, SimulatedGpu, SpmUnit,
 };
 use super::given::{Conflict, Fill, Named, Setting};
 use super::spec::{Spec, dashed};

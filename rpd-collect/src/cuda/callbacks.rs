@@ -14,10 +14,10 @@ use rpd_spool::options::{CollectorOptions, CudaGraphs};
 use rpd_spool::writer::now;
 use zerocopy::FromZeros;
 
+use super::flusher;
 use super::operations::{self, Launch, Operation};
 use super::origins::{self, Origin, Ring};
 use super::shared::{self, CallKind};
-use super::flusher;
 use crate::recording::fork::ForkHook;
 use crate::recording::frames::Frame;
 use crate::recording::guard::{self, Service};
@@ -133,8 +133,7 @@ pub(super) fn prepare(options: &CollectorOptions, functions: &Functions) {
     let Some(shared) = shared::get() else { return };
     FORK.register();
     let api = |kind: &'static CallKind, number: c_int| {
-        let mut operations =
-            operations::of_kind(options, kind, number == domain::DRIVER);
+        let mut operations = operations::of_kind(options, kind, number == domain::DRIVER);
         name_newer(functions, number, kind, &mut operations);
         Api { kind, operations }
     };
@@ -174,7 +173,11 @@ fn name_newer(
             return None;
         }
         // SAFETY: not null, and text of the library's.
-        Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        Some(
+            unsafe { CStr::from_ptr(text) }
+                .to_string_lossy()
+                .into_owned(),
+        )
     };
     let known = operations.len() as u32;
     let unnamed = (kind.names.operations.iter())
@@ -359,10 +362,8 @@ fn enter(config: &Config, api: &Api, number: c_int, id: u32, data: &CallbackData
 fn exit(config: &Config, api: &Api, id: u32, number: u64, returned: u64, data: &CallbackData) {
     let thread = local();
     let depth = number as usize - 1;
-    let (Some(operation), Some(slot)) = (
-        api.operations.get(id as usize),
-        thread.frames.get(depth),
-    ) else {
+    let (Some(operation), Some(slot)) = (api.operations.get(id as usize), thread.frames.get(depth))
+    else {
         return;
     };
     // A child that was forked in the call is in none, and a call that was left by a jump is over.
@@ -381,10 +382,8 @@ fn exit(config: &Config, api: &Api, id: u32, number: u64, returned: u64, data: &
         Some(layout) if layout.has_results() && !data.parameters.is_null() => {
             // SAFETY: the arguments of the call, which has returned this status.
             unsafe {
-                let bytes = std::slice::from_raw_parts(
-                    data.parameters.cast::<u8>(),
-                    layout.size.into(),
-                );
+                let bytes =
+                    std::slice::from_raw_parts(data.parameters.cast::<u8>(), layout.size.into());
                 arguments::end(frame.record, layout, bytes, status.into(), returned);
             }
         }
@@ -407,7 +406,10 @@ fn exit(config: &Config, api: &Api, id: u32, number: u64, returned: u64, data: &
 fn obey(api: &Api, id: u32) {
     let number = id.cast_signed();
     let mut names = api.kind.names.operations.iter();
-    match names.find(|(known, _)| *known == number).map(|(_, name)| &**name) {
+    match names
+        .find(|(known, _)| *known == number)
+        .map(|(_, name)| &**name)
+    {
         Some("cudaProfilerStart" | "cuProfilerStart") => switch::resume(),
         Some("cudaProfilerStop" | "cuProfilerStop") => switch::pause(),
         _ => {}

@@ -11,8 +11,8 @@ use cupti_sys::{Functions, Subscriber, SubscriberParams, attribute, result};
 use rpd_spool::options::{CollectorOptions, CudaGraphs};
 use rpd_spool::writer::now;
 
-use super::callbacks;
 use super::buffers;
+use super::callbacks;
 use crate::recording::fork::ForkHook;
 use crate::recording::meta;
 
@@ -112,7 +112,9 @@ fn refusal(functions: &Functions, function: &str, status: c_int) -> String {
         result::CONFIDENTIAL_COMPUTING_NOT_SUPPORTED => {
             ": the device is in the mode of confidential computing, in which it is not traced"
         }
-        result::NOT_INITIALIZED => ": the driver does not fit this CUPTI; a CUPTI of the driver's version does",
+        result::NOT_INITIALIZED => {
+            ": the driver does not fit this CUPTI; a CUPTI of the driver's version does"
+        }
         _ => "",
     };
     format!("{function} returned {}{remedy}", functions.describe(status))
@@ -129,7 +131,10 @@ fn subscribe(functions: &Functions) -> Result<Subscriber, String> {
         result::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED => {
             let name = other_subscriber(functions)
                 .map_or_else(String::new, |name| format!(" (it calls itself {name})"));
-            Err(format!("{}{name}", refusal(functions, "cuptiSubscribe", status)))
+            Err(format!(
+                "{}{name}",
+                refusal(functions, "cuptiSubscribe", status)
+            ))
         }
         _ => Err(refusal(functions, "cuptiSubscribe", status)),
     }
@@ -202,11 +207,21 @@ fn enable_kinds(options: &CollectorOptions, functions: &Functions) {
     let kinds = [
         ("devices", kind::DEVICE, true, false),
         ("kernels", kind::CONCURRENT_KERNEL, traces.kernel, false),
-        ("graphs", kind::GRAPH_TRACE, traces.kernel && whole_graphs, false),
+        (
+            "graphs",
+            kind::GRAPH_TRACE,
+            traces.kernel && whole_graphs,
+            false,
+        ),
         ("copies", kind::MEMCPY, copies, false),
         ("copies between devices", kind::MEMCPY2, copies, true),
         ("filled memory", kind::MEMSET, copies, false),
-        ("allocations", kind::MEMORY2, traces.memory_allocation, false),
+        (
+            "allocations",
+            kind::MEMORY2,
+            traces.memory_allocation,
+            false,
+        ),
         ("CUPTI's own time", kind::OVERHEAD, traces.any(), true),
     ];
     for (what, kind, wanted, may_lack) in kinds {
@@ -232,7 +247,11 @@ fn enable_callbacks(functions: &Functions, subscriber: Subscriber) {
         }
     };
     for (number, operations) in callbacks::observed() {
-        if operations.iter().skip(1).all(|operation| operation.observed) {
+        if operations
+            .iter()
+            .skip(1)
+            .all(|operation| operation.observed)
+        {
             // SAFETY: the subscription is ours.
             check(unsafe { (functions.enable_domain)(1, subscriber, number) });
             continue;

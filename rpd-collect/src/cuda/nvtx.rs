@@ -156,7 +156,10 @@ static CORE2: [Function; 9] = [
     Function(core2::DOMAIN_RANGE_PUSH_EX, domain_push as *const c_void),
     Function(core2::DOMAIN_RANGE_POP, domain_pop as *const c_void),
     Function(core2::DOMAIN_REGISTER_STRING_A, register as *const c_void),
-    Function(core2::DOMAIN_REGISTER_STRING_W, register_wide as *const c_void),
+    Function(
+        core2::DOMAIN_REGISTER_STRING_W,
+        register_wide as *const c_void,
+    ),
     Function(core2::DOMAIN_CREATE_A, create as *const c_void),
     Function(core2::DOMAIN_CREATE_W, create_wide as *const c_void),
 ];
@@ -190,7 +193,8 @@ unsafe fn install(
 
 /// Whether marks and ranges are recorded now.
 fn is_on(config: &Config) -> bool {
-    switch::is_on() && (config.rename || process::existing().is_some_and(|p| p.options.traces.marker))
+    switch::is_on()
+        && (config.rename || process::existing().is_some_and(|p| p.options.traces.marker))
 }
 
 /// A text of 32-bit characters.
@@ -231,12 +235,7 @@ unsafe fn with_message<T>(
     act: impl FnOnce(Message<'_>) -> T,
 ) -> T {
     // SAFETY: by the contract of this function.
-    let (domain, attributes) = unsafe {
-        (
-            (domain as *const Domain).as_ref(),
-            attributes.as_ref(),
-        )
-    };
+    let (domain, attributes) = unsafe { ((domain as *const Domain).as_ref(), attributes.as_ref()) };
     // Handles of registered texts are the addresses of these texts.
     let plain = attributes.map_or(std::ptr::null(), |given| match given.message_type {
         message_type::ASCII | message_type::REGISTERED => given.message,
@@ -347,7 +346,10 @@ fn record_pop(domain: usize, returned: u64) -> c_int {
             let Ok(mut ranges) = ranges.try_borrow_mut() else {
                 return NO_RANGE;
             };
-            let last = ranges.pushed.iter().rposition(|range| range.domain == domain);
+            let last = ranges
+                .pushed
+                .iter()
+                .rposition(|range| range.domain == domain);
             let Some(last) = last else { return NO_RANGE };
             let range = ranges.pushed.remove(last);
             if range.recorded {
@@ -439,7 +441,9 @@ unsafe extern "C" fn pop() -> c_int {
 unsafe extern "C" fn name_thread(id: u32, text: *const c_char) {
     SERVICE.on_event(|| {
         // SAFETY: the program's own text.
-        markers::name_resource(Resource::OsThread, id.into(), unsafe { Message::read(text) });
+        markers::name_resource(Resource::OsThread, id.into(), unsafe {
+            Message::read(text)
+        });
     });
 }
 
@@ -480,7 +484,9 @@ unsafe extern "C" fn domain_push(domain: usize, attributes: *const EventAttribut
 
 unsafe extern "C" fn domain_pop(domain: usize) -> c_int {
     let returned = now();
-    SERVICE.on_event(|| record_pop(domain, returned)).unwrap_or(0)
+    SERVICE
+        .on_event(|| record_pop(domain, returned))
+        .unwrap_or(0)
 }
 
 /// Keeps a text; its address is the handle that the program has from then on.
@@ -512,7 +518,11 @@ unsafe extern "C" fn create(name: *const c_char) -> *const Domain {
         return std::ptr::null();
     }
     // SAFETY: the program's own text.
-    domain_of(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+    domain_of(
+        unsafe { CStr::from_ptr(name) }
+            .to_string_lossy()
+            .into_owned(),
+    )
 }
 
 unsafe extern "C" fn create_wide(name: *const u32) -> *const Domain {

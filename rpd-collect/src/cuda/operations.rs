@@ -95,7 +95,11 @@ pub(super) struct Operation {
 }
 
 /// The operations of a kind by number; the first one has number 1.
-pub(super) fn of_kind(options: &CollectorOptions, kind: &CallKind, is_driver: bool) -> Vec<Operation> {
+pub(super) fn of_kind(
+    options: &CollectorOptions,
+    kind: &CallKind,
+    is_driver: bool,
+) -> Vec<Operation> {
     let traces = &options.traces;
     let wanted = traces.cuda || is_driver && traces.cuda_driver;
     // Where only calls of the driver are recorded, work belongs to these.
@@ -148,10 +152,17 @@ mod tests {
 
     #[test]
     fn trivial_functions_are_queries_only() {
-        for name in ["cudaGetDevice", "cudaOccupancyMaxActiveBlocksPerMultiprocessor"] {
+        for name in [
+            "cudaGetDevice",
+            "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+        ] {
             assert!(is_trivial(name), "{name}");
         }
-        for name in ["cudaGetDeviceProperties", "cudaMemcpyAsync", "cuLaunchKernel"] {
+        for name in [
+            "cudaGetDeviceProperties",
+            "cudaMemcpyAsync",
+            "cuLaunchKernel",
+        ] {
             assert!(!is_trivial(name), "{name}");
         }
     }

@@ -78,7 +78,8 @@ impl Ring {
         slot.id.store(0, Ordering::Relaxed);
         std::sync::atomic::fence(Ordering::Release);
         slot.thread.store(origin.thread, Ordering::Relaxed);
-        slot.correlation.store(origin.correlation, Ordering::Relaxed);
+        slot.correlation
+            .store(origin.correlation, Ordering::Relaxed);
         slot.region.store(origin.region, Ordering::Relaxed);
         slot.id.store(id, Ordering::Release);
     }

@@ -96,7 +96,9 @@ pub(super) fn prepare(process: &Process) -> &'static Shared {
         let [runtime, driver] = own;
         stacks::prepare(options);
         if alone {
-            let operations = [&runtime, &driver].into_iter().flat_map(|kind| &kind.operations);
+            let operations = [&runtime, &driver]
+                .into_iter()
+                .flat_map(|kind| &kind.operations);
             let names = operations.map(|(_, name)| &**name);
             stacks::note_useless_globs(&options.stacks, names.chain(catalogue.operations()));
         }

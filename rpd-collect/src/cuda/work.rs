@@ -99,9 +99,7 @@ fn origin(id: u32, (start, end): (u64, u64)) -> Option<Origin> {
     match origins::ring()?.get(id) {
         Known::Call(origin) => Some(origin),
         Known::Paused => None,
-        Known::Nothing if !callbacks::are_observed() => {
-            switch::is_on().then(Origin::default)
-        }
+        Known::Nothing if !callbacks::are_observed() => switch::is_on().then(Origin::default),
         Known::Nothing => {
             count(&COUNTS.lost_calls, 1);
             Some(Origin::default())
@@ -163,7 +161,13 @@ fn kernel(record: &Kernel) {
         group_size: record.static_shared + record.dynamic_shared,
         workgroup: record.block,
         grid,
-        ..dispatch(&origin, number, record.device, record.context, record.stream)
+        ..dispatch(
+            &origin,
+            number,
+            record.device,
+            record.context,
+            record.stream,
+        )
     });
 }
 
@@ -184,7 +188,13 @@ fn graph(record: &GraphTrace) {
     device_work::dispatch_complete(Dispatch {
         start: buffers::time(record.start),
         end: buffers::time(record.end),
-        ..dispatch(&origin, number, record.device, record.context, record.stream)
+        ..dispatch(
+            &origin,
+            number,
+            record.device,
+            record.context,
+            record.stream,
+        )
     });
 }
 
@@ -229,7 +239,10 @@ fn copy(record: &Memcpy) {
         copy_kind::DEVICE_TO_HOST | copy_kind::ARRAY_TO_HOST => DEVICE_TO_HOST,
         copy_kind::HOST_TO_HOST => HOST_TO_HOST,
         // On a device. A kind that is not known is told by the memory.
-        _ => match (is_host(record.source_kind), is_host(record.destination_kind)) {
+        _ => match (
+            is_host(record.source_kind),
+            is_host(record.destination_kind),
+        ) {
             (true, true) => HOST_TO_HOST,
             (true, false) => HOST_TO_DEVICE,
             (false, true) => DEVICE_TO_HOST,

@@ -210,10 +210,7 @@ struct Common {
 /// Whether the records of a domain have arguments and return values: those of the provider's `_EXT` kinds.
 fn has_returns(domain: Domain) -> bool {
     match domain {
-        Domain::HipApi
-        | Domain::RocdecodeApi
-        | Domain::CudaApi
-        | Domain::CudaDriverApi => true,
+        Domain::HipApi | Domain::RocdecodeApi | Domain::CudaApi | Domain::CudaDriverApi => true,
         Domain::HsaApi
         | Domain::MarkerApi
         | Domain::KernelDispatch

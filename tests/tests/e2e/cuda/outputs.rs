@@ -11,12 +11,23 @@ fn program_of_the_cuda_runtime_has_its_calls_kernels_copies_and_marks() {
     let outcome = rpd(&["--runtime-trace", "-f", "csv"])
         .workload("cuda", ["runtime", "nvtx"])
         .success();
-    assert!(outcome.stdout.contains("runtime: 54, refused with 21"), "{}", outcome.stdout);
-    assert!(outcome.stderr.contains("provider cuda"), "{}", outcome.stderr);
+    assert!(
+        outcome.stdout.contains("runtime: 54, refused with 21"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stderr.contains("provider cuda"),
+        "{}",
+        outcome.stderr
+    );
     let kernels = table(&outcome, "kernel_trace");
     assert_eq!(
         counts(&kernels, "Kernel_Name"),
-        BTreeMap::from([("scale", 3), ("void add<float>(float*, float const*, int)", 1)])
+        BTreeMap::from([
+            ("scale", 3),
+            ("void add<float>(float*, float const*, int)", 1)
+        ])
     );
     // Threads of the grid and of a block, and bytes of shared memory.
     assert_eq!(kernels.numbers("Grid_Size_X"), [4096; 4]);
@@ -63,7 +74,14 @@ fn marks_of_nvtx_have_their_texts_and_domains_without_cuda() {
         .success();
     let marks = table(&outcome, "marker_api_trace");
     let names = counts(&marks, "Function");
-    let expected = ["a mark", "any thread", "inner", "library:registered", "outer", "wä中"];
+    let expected = [
+        "a mark",
+        "any thread",
+        "inner",
+        "library:registered",
+        "outer",
+        "wä中",
+    ];
     assert_eq!(names.into_keys().collect::<Vec<_>>(), expected);
 }
 
@@ -74,19 +92,32 @@ fn program_of_the_cuda_driver_has_its_calls() {
         .success();
     let calls = table(&outcome, "cuda_driver_api_trace");
     let by_name = counts(&calls, "Function");
-    assert_eq!((by_name["cuLaunchKernel"], by_name["cuMemAlloc_v2"]), (4, 1));
+    assert_eq!(
+        (by_name["cuLaunchKernel"], by_name["cuMemAlloc_v2"]),
+        (4, 1)
+    );
     assert!(table(&outcome, "cuda_api_trace").rows.is_empty());
     assert_eq!(table(&outcome, "kernel_trace").rows.len(), 4);
 }
 
 #[test]
 fn all_cuda_calls_are_recorded_on_request_and_those_of_the_driver_inside_the_runtime() {
-    let outcome = rpd(&["--cuda-trace", "--cuda-driver-trace", "--cuda-api", "all", "-f", "csv"])
-        .workload("cuda", ["runtime", "future"])
-        .success();
+    let outcome = rpd(&[
+        "--cuda-trace",
+        "--cuda-driver-trace",
+        "--cuda-api",
+        "all",
+        "-f",
+        "csv",
+    ])
+    .workload("cuda", ["runtime", "future"])
+    .success();
     let calls = table(&outcome, "cuda_api_trace");
     let by_name = counts(&calls, "Function");
-    assert_eq!((by_name["cudaGetDevice"], by_name["cudaGetLastError"]), (1, 3));
+    assert_eq!(
+        (by_name["cudaGetDevice"], by_name["cudaGetLastError"]),
+        (1, 3)
+    );
     // Newer than the tables: CUPTI names it.
     assert_eq!(by_name["cudaFromTheFuture_v99000"], 1);
     let driver = counts(&table(&outcome, "cuda_driver_api_trace"), "Function").len();
@@ -104,8 +135,14 @@ fn arguments_of_cuda_calls_are_in_the_database() {
          ('gridDim', 'sharedMem') ORDER BY 1",
     )
     .concat();
-    assert!(of_launch.iter().any(|text| text == "sharedMem=1024"), "{of_launch:?}");
-    assert!(of_launch.iter().any(|text| text.contains("x=16")), "{of_launch:?}");
+    assert!(
+        of_launch.iter().any(|text| text == "sharedMem=1024"),
+        "{of_launch:?}"
+    );
+    assert!(
+        of_launch.iter().any(|text| text.contains("x=16")),
+        "{of_launch:?}"
+    );
 }
 
 #[test]
@@ -133,22 +170,50 @@ fn kernels_of_a_graph_are_recorded_one_by_one_or_as_a_whole() {
 
 #[test]
 fn cuda_calls_have_stacks() {
-    let outcome = rpd(&["--cuda-trace", "--kernel-trace", "--stacks", "native", "-f", "json"])
-        .workload("cuda", ["runtime"])
-        .success();
+    let outcome = rpd(&[
+        "--cuda-trace",
+        "--kernel-trace",
+        "--stacks",
+        "native",
+        "-f",
+        "json",
+    ])
+    .workload("cuda", ["runtime"])
+    .success();
     let json = std::fs::read_to_string(outcome.file(".json")).expect("a file");
     assert!(json.contains("cuda.c"), "no frame of the program");
 }
 
 #[test]
 fn every_format_has_a_cuda_program() {
-    let outcome = rpd(&["--sys-trace", "-S", "-f", "csv", "json", "pftrace", "rocpd", "html"])
-        .workload("cuda", ["runtime", "driver", "nvtx"])
-        .success();
+    let outcome = rpd(&[
+        "--sys-trace",
+        "-S",
+        "-f",
+        "csv",
+        "json",
+        "pftrace",
+        "rocpd",
+        "html",
+    ])
+    .workload("cuda", ["runtime", "driver", "nvtx"])
+    .success();
     for suffix in [".json", ".pftrace", ".db", ".html"] {
-        assert!(!outcome.files_ending(suffix).is_empty(), "{suffix}: {:?}", outcome.files());
+        assert!(
+            !outcome.files_ending(suffix).is_empty(),
+            "{suffix}: {:?}",
+            outcome.files()
+        );
     }
-    for label in ["CUDA_API", "CUDA_DRIVER_API", "KERNEL_DISPATCH", "MARKER_API"] {
-        assert!(outcome.stderr.contains(label) || outcome.stdout.contains(label), "{label}");
+    for label in [
+        "CUDA_API",
+        "CUDA_DRIVER_API",
+        "KERNEL_DISPATCH",
+        "MARKER_API",
+    ] {
+        assert!(
+            outcome.stderr.contains(label) || outcome.stdout.contains(label),
+            "{label}"
+        );
     }
 }

@@ -12,9 +12,16 @@ fn child_of_a_cuda_process_ends_although_cupti_never_returns_there() {
         .limit(Duration::from_secs(60))
         .workload("cuda", ["launches=10", "child", "launches=5"])
         .success();
-    assert!(outcome.stdout.contains("child: status 3"), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("child: status 3"),
+        "{}",
+        outcome.stdout
+    );
     let files = outcome.files_ending("kernel_trace.csv");
-    let rows: usize = files.iter().map(|path| rpd_tests::outputs::Table::read(path).rows.len()).sum();
+    let rows: usize = files
+        .iter()
+        .map(|path| rpd_tests::outputs::Table::read(path).rows.len())
+        .sum();
     assert_eq!(rows, 15);
 }
 
@@ -36,11 +43,21 @@ fn ends_without_exit_handlers_lose_no_complete_kernel() {
     let outcome = rpd(&TRACES)
         .workload("cuda", ["launches=50", "_exit"])
         .expect_code(5);
-    assert_eq!(table(&outcome, "kernel_trace").rows.len(), 50, "{}", outcome.stderr);
+    assert_eq!(
+        table(&outcome, "kernel_trace").rows.len(),
+        50,
+        "{}",
+        outcome.stderr
+    );
     let outcome = rpd(&TRACES)
         .workload("cuda", ["launches=50", "abort"])
         .expect_code(134);
-    assert_eq!(table(&outcome, "kernel_trace").rows.len(), 50, "{}", outcome.stderr);
+    assert_eq!(
+        table(&outcome, "kernel_trace").rows.len(),
+        50,
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
@@ -48,7 +65,12 @@ fn killed_program_has_all_calls_and_the_kernels_of_before_the_last_flush() {
     let outcome = rpd(&TRACES)
         .workload("cuda", ["launches=50", "kill-later"])
         .expect_code(137);
-    assert_eq!(table(&outcome, "kernel_trace").rows.len(), 50, "{}", outcome.stderr);
+    assert_eq!(
+        table(&outcome, "kernel_trace").rows.len(),
+        50,
+        "{}",
+        outcome.stderr
+    );
     let calls = table(&outcome, "cuda_api_trace");
     assert_eq!(calls.count("Function", "cudaLaunchKernel"), 50);
 }

@@ -10,13 +10,21 @@ fn run_with(name: &str, value: &str) -> Outcome {
         .env(name, value)
         .workload("cuda", ["runtime"])
         .success();
-    assert!(outcome.stdout.contains("runtime: 54, refused with 21"), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("runtime: 54, refused with 21"),
+        "{}",
+        outcome.stdout
+    );
     outcome
 }
 
 /// The lines of the report that are about CUDA.
 fn lines(outcome: &Outcome) -> Vec<&str> {
-    outcome.stderr.lines().filter(|line| line.contains("CUDA")).collect()
+    outcome
+        .stderr
+        .lines()
+        .filter(|line| line.contains("CUDA"))
+        .collect()
 }
 
 #[test]
@@ -29,7 +37,10 @@ fn refused_subscription_is_one_line_that_names_the_other_tool() {
         let outcome = run_with("RPD_CUDA_SIM_SUBSCRIBE", status);
         let found = lines(&outcome);
         assert_eq!(found.len(), 1, "{}", outcome.stderr);
-        assert!(found[0].contains("CUDA is not recorded") && found[0].contains(expected), "{found:?}");
+        assert!(
+            found[0].contains("CUDA is not recorded") && found[0].contains(expected),
+            "{found:?}"
+        );
     }
 }
 
@@ -41,7 +52,11 @@ fn kind_that_cannot_be_enabled_is_named_with_what_to_do() {
         ("43", "partitioned (MIG)"),
     ] {
         let outcome = run_with("RPD_CUDA_SIM_ENABLE", status);
-        assert!(lines(&outcome).iter().any(|line| line.contains(expected)), "{}", outcome.stderr);
+        assert!(
+            lines(&outcome).iter().any(|line| line.contains(expected)),
+            "{}",
+            outcome.stderr
+        );
         // Calls do not depend on it.
         assert!(table(&outcome, "cuda_api_trace").rows.len() > 10);
     }
@@ -50,7 +65,11 @@ fn kind_that_cannot_be_enabled_is_named_with_what_to_do() {
 #[test]
 fn silence_after_an_accepted_subscription_is_noticed() {
     let outcome = run_with("RPD_CUDA_SIM_SILENT", "all");
-    assert!(lines(&outcome).iter().any(|line| line.contains("nsys")), "{}", outcome.stderr);
+    assert!(
+        lines(&outcome).iter().any(|line| line.contains("nsys")),
+        "{}",
+        outcome.stderr
+    );
     let outcome = run_with("RPD_CUDA_SIM_SILENT", "records");
     let expected = "4 launches of kernels were recorded, and CUPTI has delivered no kernel";
     assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
@@ -62,7 +81,11 @@ fn dropped_records_and_a_fatal_error_of_cupti_are_reported() {
     let expected = "3 records of device work are missing";
     assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
     let outcome = run_with("RPD_CUDA_SIM_FATAL", "1");
-    assert!(outcome.stderr.contains("the recording ends there"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("the recording ends there"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
@@ -73,7 +96,9 @@ fn process_without_cupti_runs_and_the_line_says_where_it_was_searched() {
         .env("CUDA_HOME", "/nowhere")
         .workload("cuda", ["runtime"])
         .success();
-    if outcome.stderr.contains("provider cuda") && !table(&outcome, "cuda_api_trace").rows.is_empty() {
+    if outcome.stderr.contains("provider cuda")
+        && !table(&outcome, "cuda_api_trace").rows.is_empty()
+    {
         rpd_tests::run::skipped("a CUDA program without CUPTI", "a CUPTI is installed");
         return;
     }
@@ -88,7 +113,11 @@ fn cupti_of_version_12_alone_is_found() {
         .env("LD_LIBRARY_PATH", &directory)
         .workload("cuda", ["runtime"])
         .success();
-    assert!(table(&outcome, "cuda_api_trace").rows.len() > 10, "{}", outcome.stderr);
+    assert!(
+        table(&outcome, "cuda_api_trace").rows.len() > 10,
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
@@ -97,6 +126,14 @@ fn injection_of_another_tool_is_refused_by_its_name() {
         .env("CUDA_INJECTION64_PATH", "/opt/other/libtool.so")
         .target(["true"]);
     assert_ne!(outcome.code(), 0);
-    assert!(outcome.stderr.contains("CUDA_INJECTION64_PATH"), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("/opt/other/libtool.so"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("CUDA_INJECTION64_PATH"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("/opt/other/libtool.so"),
+        "{}",
+        outcome.stderr
+    );
 }

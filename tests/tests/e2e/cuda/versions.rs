@@ -20,11 +20,15 @@ fn records_of_every_version_of_cupti_are_read() {
         .success();
         let kernels = table(&outcome, "kernel_trace");
         assert_eq!(kernels.rows.len(), 4, "{version}: {}", outcome.stderr);
-        assert_eq!(table(&outcome, "memory_copy_trace").rows.len(), 3, "{version}");
+        assert_eq!(
+            table(&outcome, "memory_copy_trace").rows.len(),
+            3,
+            "{version}"
+        );
         let allocations = table(&outcome, "memory_allocation_trace");
         assert_eq!(allocations.rows.len(), 4, "{version}");
-        for (start, end) in (kernels.numbers("Start_Timestamp").into_iter())
-            .zip(kernels.numbers("End_Timestamp"))
+        for (start, end) in
+            (kernels.numbers("Start_Timestamp").into_iter()).zip(kernels.numbers("End_Timestamp"))
         {
             assert!(start < end, "{version}: {start} to {end}");
         }
@@ -38,12 +42,26 @@ fn work_is_on_the_clock_of_calls_also_where_cupti_keeps_its_own() {
             .env("RPD_CUDA_SIM_CLOCK", clock)
             .workload("cuda", ["runtime"])
             .success();
-        let (calls, kernels) = (table(&outcome, "cuda_api_trace"), table(&outcome, "kernel_trace"));
-        let first = calls.numbers("Start_Timestamp").into_iter().min().expect("calls");
-        let last = calls.numbers("End_Timestamp").into_iter().max().expect("calls");
+        let (calls, kernels) = (
+            table(&outcome, "cuda_api_trace"),
+            table(&outcome, "kernel_trace"),
+        );
+        let first = calls
+            .numbers("Start_Timestamp")
+            .into_iter()
+            .min()
+            .expect("calls");
+        let last = calls
+            .numbers("End_Timestamp")
+            .into_iter()
+            .max()
+            .expect("calls");
         for start in kernels.numbers("Start_Timestamp") {
             // One reading of both clocks is off by less than a millisecond, also on a busy machine.
-            assert!(start + 1_000_000 > first && start < last + 1_000_000, "{clock}: {start}");
+            assert!(
+                start + 1_000_000 > first && start < last + 1_000_000,
+                "{clock}: {start}"
+            );
         }
     }
 }
