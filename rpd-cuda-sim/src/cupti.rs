@@ -132,10 +132,11 @@ impl Buffers {
     /// Takes the buffers out that may be delivered.
     fn ready(&mut self, all: bool, full: bool) -> Vec<Buffer> {
         let last = self.held.back().map(|buffer| buffer.number);
-        let (ready, held) = self.held.drain(..).partition(|buffer| {
+        let is_ready = |buffer: &Buffer| {
             (all || buffer.open == 0) && !(full && Some(buffer.number) == last)
-        });
-        self.held = held;
+        };
+        let (ready, held): (Vec<Buffer>, Vec<Buffer>) = self.held.drain(..).partition(is_ready);
+        self.held = held.into();
         ready
     }
 }
@@ -254,14 +255,14 @@ fn deliver(requests: &Receiver<Message>) {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiGetVersion(version: *mut u32) -> c_int {
+pub(crate) extern "C" fn cuptiGetVersion(version: *mut u32) -> c_int {
     // SAFETY: the caller's place for it.
     unsafe { version.write(layouts().version) };
     result::SUCCESS
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiGetResultString(status: c_int, text: *mut *const c_char) -> c_int {
+pub(crate) extern "C" fn cuptiGetResultString(status: c_int, text: *mut *const c_char) -> c_int {
     let known = match status {
         result::SUCCESS => c"CUPTI_SUCCESS",
         result::NOT_INITIALIZED => c"CUPTI_ERROR_NOT_INITIALIZED",
@@ -279,7 +280,7 @@ pub extern "C" fn cuptiGetResultString(status: c_int, text: *mut *const c_char) 
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiSubscribe(
+pub(crate) extern "C" fn cuptiSubscribe(
     subscriber: *mut Subscriber,
     callback: Callback,
     data: *mut c_void,
@@ -300,7 +301,7 @@ pub extern "C" fn cuptiSubscribe(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiSubscribe_v2(
+pub(crate) extern "C" fn cuptiSubscribe_v2(
     subscriber: *mut Subscriber,
     callback: Callback,
     data: *mut c_void,
@@ -320,13 +321,13 @@ pub extern "C" fn cuptiSubscribe_v2(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiUnsubscribe(_subscriber: Subscriber) -> c_int {
+pub(crate) extern "C" fn cuptiUnsubscribe(_subscriber: Subscriber) -> c_int {
     CALLBACK.store(std::ptr::null_mut(), Ordering::Release);
     result::SUCCESS
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiEnableDomain(on: u32, _subscriber: Subscriber, number: c_int) -> c_int {
+pub(crate) extern "C" fn cuptiEnableDomain(on: u32, _subscriber: Subscriber, number: c_int) -> c_int {
     let Some(ids) = usize::try_from(number)
         .ok()
         .and_then(|number| ENABLED.get(number))
@@ -340,7 +341,7 @@ pub extern "C" fn cuptiEnableDomain(on: u32, _subscriber: Subscriber, number: c_
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiEnableCallback(
+pub(crate) extern "C" fn cuptiEnableCallback(
     on: u32,
     _subscriber: Subscriber,
     number: c_int,
@@ -359,7 +360,7 @@ pub extern "C" fn cuptiEnableCallback(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiGetCallbackName(_number: c_int, id: u32, name: *mut *const c_char) -> c_int {
+pub(crate) extern "C" fn cuptiGetCallbackName(_number: c_int, id: u32, name: *mut *const c_char) -> c_int {
     // A function that the tables of tools do not have.
     const NEWER: u32 = 567;
     if id != NEWER {
@@ -371,7 +372,7 @@ pub extern "C" fn cuptiGetCallbackName(_number: c_int, id: u32, name: *mut *cons
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityRegisterCallbacks(
+pub(crate) extern "C" fn cuptiActivityRegisterCallbacks(
     requested: BufferRequested,
     completed: BufferCompleted,
 ) -> c_int {
@@ -383,7 +384,7 @@ pub extern "C" fn cuptiActivityRegisterCallbacks(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityEnable(kind: c_int) -> c_int {
+pub(crate) extern "C" fn cuptiActivityEnable(kind: c_int) -> c_int {
     let status = switches::get().enable;
     if status == result::SUCCESS {
         KINDS.fetch_or(1 << kind, Ordering::Relaxed);
@@ -392,13 +393,13 @@ pub extern "C" fn cuptiActivityEnable(kind: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityDisable(kind: c_int) -> c_int {
+pub(crate) extern "C" fn cuptiActivityDisable(kind: c_int) -> c_int {
     KINDS.fetch_and(!(1 << kind), Ordering::Relaxed);
     result::SUCCESS
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityGetNextRecord(
+pub(crate) extern "C" fn cuptiActivityGetNextRecord(
     buffer: *mut u8,
     valid: usize,
     record: *mut *mut c_void,
@@ -420,7 +421,7 @@ pub extern "C" fn cuptiActivityGetNextRecord(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityFlushAll(all: u32) -> c_int {
+pub(crate) extern "C" fn cuptiActivityFlushAll(all: u32) -> c_int {
     let (answer, answered) = channel();
     let _ = to_deliver().send(Message::Flush(all != 0, answer));
     let _ = answered.recv();
@@ -428,7 +429,7 @@ pub extern "C" fn cuptiActivityFlushAll(all: u32) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityGetNumDroppedRecords(
+pub(crate) extern "C" fn cuptiActivityGetNumDroppedRecords(
     _context: *mut c_void,
     _stream: u32,
     count: *mut usize,
@@ -439,7 +440,7 @@ pub extern "C" fn cuptiActivityGetNumDroppedRecords(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityRegisterTimestampCallback(
+pub(crate) extern "C" fn cuptiActivityRegisterTimestampCallback(
     clock: unsafe extern "C" fn() -> u64,
 ) -> c_int {
     if switches::get().own_clock {
@@ -450,7 +451,7 @@ pub extern "C" fn cuptiActivityRegisterTimestampCallback(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiGetTimestamp(time: *mut u64) -> c_int {
+pub(crate) extern "C" fn cuptiGetTimestamp(time: *mut u64) -> c_int {
     // SAFETY: the caller's place for it.
     unsafe { time.write(now()) };
     result::SUCCESS

@@ -79,14 +79,14 @@ pub(crate) fn initialize() -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuInit(flags: c_uint) -> u32 {
+pub(crate) extern "C" fn cuInit(flags: c_uint) -> u32 {
     // The library is injected before the call can be observed.
     let initialized = initialize();
     driver(function::INIT, &flags, || initialized)
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> u32 {
+pub(crate) extern "C" fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> u32 {
     driver(function::DEVICE_GET, &Two(device, ordinal), || {
         if ordinal < 0 || ordinal >= device::DEVICES {
             return status::INVALID_VALUE;
@@ -98,7 +98,7 @@ pub extern "C" fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuDeviceGetCount(count: *mut c_int) -> u32 {
+pub(crate) extern "C" fn cuDeviceGetCount(count: *mut c_int) -> u32 {
     driver(function::DEVICE_GET_COUNT, &count, || {
         // SAFETY: the caller's place for it.
         unsafe { count.write(device::DEVICES) };
@@ -107,7 +107,7 @@ pub extern "C" fn cuDeviceGetCount(count: *mut c_int) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuDevicePrimaryCtxRetain(context: *mut *mut c_void, device: c_int) -> u32 {
+pub(crate) extern "C" fn cuDevicePrimaryCtxRetain(context: *mut *mut c_void, device: c_int) -> u32 {
     driver(function::PRIMARY_CTX_RETAIN, &Two(context, device), || {
         if !is_ready() {
             return status::NOT_INITIALIZED;
@@ -119,7 +119,7 @@ pub extern "C" fn cuDevicePrimaryCtxRetain(context: *mut *mut c_void, device: c_
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuCtxSetCurrent(context: *mut c_void) -> u32 {
+pub(crate) extern "C" fn cuCtxSetCurrent(context: *mut c_void) -> u32 {
     driver(function::CTX_SET_CURRENT, &context, || status::SUCCESS)
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn ctx_get_current() -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuCtxSynchronize() -> u32 {
+pub(crate) extern "C" fn cuCtxSynchronize() -> u32 {
     driver(function::CTX_SYNCHRONIZE, &(), || {
         device::synchronize();
         status::SUCCESS
@@ -140,7 +140,7 @@ pub extern "C" fn cuCtxSynchronize() -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuModuleLoadData(module: *mut *const c_void, image: *const c_void) -> u32 {
+pub(crate) extern "C" fn cuModuleLoadData(module: *mut *const c_void, image: *const c_void) -> u32 {
     driver(
         function::MODULE_LOAD_DATA,
         &[module as usize, image as usize],
@@ -153,7 +153,7 @@ pub extern "C" fn cuModuleLoadData(module: *mut *const c_void, image: *const c_v
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuModuleGetFunction(
+pub(crate) extern "C" fn cuModuleGetFunction(
     found: *mut usize,
     module: *const c_void,
     name: *const c_char,
@@ -180,7 +180,7 @@ fn kernel(function: usize) -> Option<Kernel> {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemAlloc_v2(address: *mut usize, bytes: usize) -> u32 {
+pub(crate) extern "C" fn cuMemAlloc_v2(address: *mut usize, bytes: usize) -> u32 {
     driver(function::MEM_ALLOC, &[address as usize, bytes], || {
         if !is_ready() {
             return status::NOT_INITIALIZED;
@@ -196,7 +196,7 @@ pub extern "C" fn cuMemAlloc_v2(address: *mut usize, bytes: usize) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemFree_v2(address: usize) -> u32 {
+pub(crate) extern "C" fn cuMemFree_v2(address: usize) -> u32 {
     driver(function::MEM_FREE, &address, || {
         match device::free(address) {
             true => status::SUCCESS,
@@ -227,7 +227,7 @@ pub(crate) fn copy(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyHtoDAsync_v2(
+pub(crate) extern "C" fn cuMemcpyHtoDAsync_v2(
     to: usize,
     from: usize,
     bytes: usize,
@@ -237,7 +237,7 @@ pub extern "C" fn cuMemcpyHtoDAsync_v2(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyDtoHAsync_v2(
+pub(crate) extern "C" fn cuMemcpyDtoHAsync_v2(
     to: usize,
     from: usize,
     bytes: usize,
@@ -259,7 +259,7 @@ pub(crate) fn fill(address: usize, byte: u8, bytes: usize, stream: *const Stream
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemsetD32Async(
+pub(crate) extern "C" fn cuMemsetD32Async(
     address: usize,
     value: c_uint,
     count: usize,
@@ -269,7 +269,7 @@ pub extern "C" fn cuMemsetD32Async(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuStreamCreate(stream: *mut *const Stream, flags: c_uint) -> u32 {
+pub(crate) extern "C" fn cuStreamCreate(stream: *mut *const Stream, flags: c_uint) -> u32 {
     driver(function::STREAM_CREATE, &Two(stream, flags), || {
         // SAFETY: the caller's place for it.
         unsafe { stream.write(device::new_stream()) };
@@ -278,7 +278,7 @@ pub extern "C" fn cuStreamCreate(stream: *mut *const Stream, flags: c_uint) -> u
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuStreamSynchronize(stream: *const Stream) -> u32 {
+pub(crate) extern "C" fn cuStreamSynchronize(stream: *const Stream) -> u32 {
     driver(function::STREAM_SYNCHRONIZE, &stream, || {
         device::synchronize();
         status::SUCCESS
@@ -354,7 +354,7 @@ pub(crate) fn launch(
 
 #[unsafe(no_mangle)]
 #[expect(clippy::too_many_arguments, reason = "the function of CUDA has them")]
-pub extern "C" fn cuLaunchKernel(
+pub(crate) extern "C" fn cuLaunchKernel(
     function: usize,
     grid_x: c_uint,
     grid_y: c_uint,

@@ -35,7 +35,7 @@ mod function {
 /// A struct of three numbers, as it is passed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Dim3 {
+pub(crate) struct Dim3 {
     x: c_uint,
     y: c_uint,
     z: c_uint,
@@ -54,7 +54,7 @@ fn kernels<T>(act: impl FnOnce(&mut HashMap<usize, Kernel>) -> T) -> T {
 ///
 /// `name` is text.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rpd_cuda_sim_register(stub: *const c_void, name: *const c_char) -> c_int {
+pub(crate) unsafe extern "C" fn rpd_cuda_sim_register(stub: *const c_void, name: *const c_char) -> c_int {
     // SAFETY: by the contract of this function.
     let Some(kernel) = Kernel::of_name(unsafe { CStr::from_ptr(name) }) else {
         return 1;
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn rpd_cuda_sim_register(stub: *const c_void, name: *const
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaGetDevice(device: *mut c_int) -> u32 {
+pub(crate) extern "C" fn cudaGetDevice(device: *mut c_int) -> u32 {
     driver::initialize();
     runtime(function::GET_DEVICE, &device, || {
         // SAFETY: the caller's place for it.
@@ -74,12 +74,12 @@ pub extern "C" fn cudaGetDevice(device: *mut c_int) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaGetLastError() -> u32 {
+pub(crate) extern "C" fn cudaGetLastError() -> u32 {
     runtime(function::GET_LAST_ERROR, &(), || status::SUCCESS)
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMalloc(address: *mut usize, bytes: usize) -> u32 {
+pub(crate) extern "C" fn cudaMalloc(address: *mut usize, bytes: usize) -> u32 {
     driver::initialize();
     runtime(function::MALLOC, &[address as usize, bytes], || {
         driver::ctx_get_current();
@@ -88,7 +88,7 @@ pub extern "C" fn cudaMalloc(address: *mut usize, bytes: usize) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaFree(address: usize) -> u32 {
+pub(crate) extern "C" fn cudaFree(address: usize) -> u32 {
     driver::initialize();
     runtime(function::FREE, &address, || match address {
         0 => status::SUCCESS,
@@ -97,7 +97,7 @@ pub extern "C" fn cudaFree(address: usize) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMemcpyAsync(
+pub(crate) extern "C" fn cudaMemcpyAsync(
     to: usize,
     from: usize,
     bytes: usize,
@@ -116,7 +116,7 @@ pub extern "C" fn cudaMemcpyAsync(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMemsetAsync(
+pub(crate) extern "C" fn cudaMemsetAsync(
     address: usize,
     value: c_int,
     bytes: usize,
@@ -132,7 +132,7 @@ pub extern "C" fn cudaMemsetAsync(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaStreamCreate(stream: *mut *const Stream) -> u32 {
+pub(crate) extern "C" fn cudaStreamCreate(stream: *mut *const Stream) -> u32 {
     driver::initialize();
     runtime(function::STREAM_CREATE, &stream, || {
         driver::cuStreamCreate(stream, 0)
@@ -140,19 +140,19 @@ pub extern "C" fn cudaStreamCreate(stream: *mut *const Stream) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaStreamSynchronize(stream: *const Stream) -> u32 {
+pub(crate) extern "C" fn cudaStreamSynchronize(stream: *const Stream) -> u32 {
     runtime(function::STREAM_SYNCHRONIZE, &stream, || {
         driver::cuStreamSynchronize(stream)
     })
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaDeviceSynchronize() -> u32 {
-    runtime(function::DEVICE_SYNCHRONIZE, &(), driver::cuCtxSynchronize)
+pub(crate) extern "C" fn cudaDeviceSynchronize() -> u32 {
+    runtime(function::DEVICE_SYNCHRONIZE, &(), || driver::cuCtxSynchronize())
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaLaunchKernel(
+pub(crate) extern "C" fn cudaLaunchKernel(
     stub: *const c_void,
     grid: Dim3,
     block: Dim3,
@@ -181,7 +181,7 @@ pub extern "C" fn cudaLaunchKernel(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaStreamBeginCapture(stream: *const Stream, mode: c_uint) -> u32 {
+pub(crate) extern "C" fn cudaStreamBeginCapture(stream: *const Stream, mode: c_uint) -> u32 {
     runtime(function::STREAM_BEGIN_CAPTURE, &Two(stream, mode), || {
         // SAFETY: null, or a handle of ours.
         let Some(stream) = (unsafe { stream.as_ref() }) else {
@@ -196,7 +196,7 @@ pub extern "C" fn cudaStreamBeginCapture(stream: *const Stream, mode: c_uint) ->
 }
 
 /// A graph; its address is the program's handle.
-pub struct Graph {
+pub(crate) struct Graph {
     number: u32,
     /// Address by which the tool knows it.
     known_as: usize,
@@ -204,7 +204,7 @@ pub struct Graph {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaStreamEndCapture(stream: *const Stream, graph: *mut *const Graph) -> u32 {
+pub(crate) extern "C" fn cudaStreamEndCapture(stream: *const Stream, graph: *mut *const Graph) -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     runtime(
         function::STREAM_END_CAPTURE,
@@ -232,7 +232,7 @@ pub extern "C" fn cudaStreamEndCapture(stream: *const Stream, graph: *mut *const
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaGraphInstantiate(
+pub(crate) extern "C" fn cudaGraphInstantiate(
     exec: *mut *const Graph,
     graph: *const Graph,
     flags: u64,
@@ -252,7 +252,7 @@ pub extern "C" fn cudaGraphInstantiate(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaGraphLaunch(exec: *const Graph, stream: *const Stream) -> u32 {
+pub(crate) extern "C" fn cudaGraphLaunch(exec: *const Graph, stream: *const Stream) -> u32 {
     runtime(
         function::GRAPH_LAUNCH,
         &[exec as usize, stream as usize],
@@ -269,7 +269,7 @@ pub extern "C" fn cudaGraphLaunch(exec: *const Graph, stream: *const Stream) -> 
 
 /// A function that tools do not know: it takes a millisecond.
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaFromTheFuture() -> u32 {
+pub(crate) extern "C" fn cudaFromTheFuture() -> u32 {
     driver::initialize();
     runtime(function::NEWER, &(), || {
         device::settle(Duration::from_millis(1));
