@@ -41,10 +41,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
     fs::write(out.join("api_streams.rs"), emit::streams(&domains)?)?;
     fs::write(out.join("api_args.rs"), emit::arguments(&domains)?)?;
-    fs::write(
-        out.join("operations.rs"),
-        emit::operations(&rpd_data::operations()?)?,
-    )?;
+    let mut operations = rpd_data::operations()?;
+    operations.retain(|operation| !rpd_data::CALLBACK_KINDS.contains(&operation.kind));
+    fs::write(out.join("operations.rs"), emit::operations(&operations)?)?;
     fs::write(
         out.join("enums.rs"),
         emit::enums(&rpd_data::enumerators()?)?,

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::recording::guard::Service;
 use crate::recording::{meta, process};
-use crate::{direct, sdk};
+use crate::{cuda, direct, sdk};
 
 static SERVICE: Service = Service::new("registration");
 
@@ -12,6 +12,8 @@ static SERVICE: Service = Service::new("registration");
 #[unsafe(no_mangle)]
 pub extern "C" fn rpd_collect_end() {
     SERVICE.run(|| {
+        let others = sdk::entry::is_configured() || direct::entry::is_configured();
+        cuda::entry::end(!others);
         direct::entry::end();
         sdk::entry::end();
     });
@@ -20,7 +22,10 @@ pub extern "C" fn rpd_collect_end() {
 /// Records work that is complete: the process ends without exit handlers.
 #[unsafe(no_mangle)]
 pub extern "C" fn rpd_collect_flush() {
-    SERVICE.run(direct::entry::flush);
+    SERVICE.run(|| {
+        cuda::entry::flush();
+        direct::entry::flush();
+    });
 }
 
 /// Notes why nothing is recorded, unless a provider records. The front end prints notes at the end of the run.
@@ -33,7 +38,12 @@ pub unsafe extern "C" fn rpd_collect_note(text: *const c_char) {
     SERVICE.run(|| {
         // SAFETY: by the contract of this function.
         let text = unsafe { CStr::from_ptr(text) };
-        if !sdk::entry::is_configured() && !direct::entry::is_configured() {
+        let records = [
+            sdk::entry::is_configured(),
+            direct::entry::is_configured(),
+            cuda::entry::is_configured(),
+        ];
+        if !records.contains(&true) {
             meta::note(&text.to_string_lossy());
         }
     });

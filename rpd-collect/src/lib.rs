@@ -12,7 +12,9 @@
 //! | `entry` | the functions that `librpd_register.so` calls |
 //! | `sdk` | a provider: what knows the ABI of rocprofiler-sdk |
 //! | `direct` | a provider: wraps the functions of the runtimes itself |
-//! | `agent` | the record of an agent, which both write |
+//! | `cuda` | a provider: what knows CUPTI and NVTX |
+//! | `agent` | the record of an agent, which all write |
+//! | `names` | kinds and operations under the SDK's numbers, for providers without it |
 //! | `captured`, `code_bytes` | captures: wrappers in the tables that both have, and the code objects of both |
 //! | `kokkos` | the Kokkos tools interface |
 //! | `rpd_tracer` | the C functions of RPD's tracer |
@@ -27,10 +29,12 @@
 mod agent;
 mod captured;
 mod code_bytes;
+mod cuda;
 mod direct;
 mod entry;
 mod kokkos;
 mod lifecycle;
+mod names;
 mod python;
 mod recording;
 mod roctx;
@@ -38,6 +42,8 @@ mod rpd_tracer;
 mod sdk;
 mod tables;
 
+pub use cuda::entry::InitializeInjection;
+pub use cuda::nvtx::InitializeInjectionNvtx2;
 pub use entry::{
     rpd_collect_end, rpd_collect_flush, rpd_collect_note, rpd_collect_ran_without,
     rpd_collect_set_api_table, rpd_collect_takes,

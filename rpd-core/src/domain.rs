@@ -61,6 +61,10 @@ domains! {
     RocdecodeApi = "ROCDECODE_API", "rocdecode_api";
     /// Calls of the rocJPEG API.
     RocjpegApi = "ROCJPEG_API", "rocjpeg_api";
+    /// Calls of the CUDA runtime.
+    CudaApi = "CUDA_API", "cuda_api";
+    /// Calls of the CUDA driver.
+    CudaDriverApi = "CUDA_DRIVER_API", "cuda_driver_api";
 }
 
 impl Domain {
@@ -87,7 +91,9 @@ impl Domain {
             | Domain::RcclApi
             | Domain::MemoryAllocation
             | Domain::RocdecodeApi
-            | Domain::RocjpegApi => format!("{}_trace", self.stem()),
+            | Domain::RocjpegApi
+            | Domain::CudaApi
+            | Domain::CudaDriverApi => format!("{}_trace", self.stem()),
         }
     }
 
@@ -99,7 +105,9 @@ impl Domain {
             | Domain::MarkerApi
             | Domain::RcclApi
             | Domain::RocdecodeApi
-            | Domain::RocjpegApi => Table::Calls,
+            | Domain::RocjpegApi
+            | Domain::CudaApi
+            | Domain::CudaDriverApi => Table::Calls,
             Domain::KernelDispatch => Table::Dispatches,
             Domain::MemoryCopy => Table::Copies,
             Domain::ScratchMemory => Table::Scratch,
@@ -151,6 +159,10 @@ kinds! {
     Rocdecode = "ROCDECODE_API", "ROCDECODE_API_EXT", RocdecodeApi;
     /// Calls of the rocJPEG API table.
     Rocjpeg = "ROCJPEG_API", "ROCJPEG_API", RocjpegApi;
+    /// Calls of the CUDA runtime.
+    CudaRuntime = "CUDA_API", "CUDA_API", CudaApi;
+    /// Calls of the CUDA driver.
+    CudaDriver = "CUDA_DRIVER_API", "CUDA_DRIVER_API", CudaDriverApi;
     /// Memory copies.
     MemoryCopy = "MEMORY_COPY", "MEMORY_COPY", MemoryCopy;
     /// Kernel dispatches.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use rpd_spool::kernel_name::KernelNames;
 pub use rpd_spool::options::{
-    CollectionPeriod, CollectorOptions, CounterOptions, CounterRequest, IterationRange,
+    CollectionPeriod, CollectorOptions, CounterOptions, CounterRequest, CudaGraphs, IterationRange,
     ProviderChoice, SamplingMethod, SamplingOptions, SamplingUnit, ThreadTraceOptions,
     TracedCounter, Traces,
 };
@@ -206,6 +206,8 @@ pub enum Backend {
     Rocm,
     /// The simulated GPU.
     Sim,
+    /// NVIDIA GPUs alone.
+    Cuda,
 }
 
 /// Order of tables and columns in output files.

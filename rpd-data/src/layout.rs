@@ -128,7 +128,9 @@ impl Layout {
 }
 
 /// C types of results that are 0 when the call has succeeded; only then are outputs written.
-const STATUSES: [&str; 5] = [
+const STATUSES: [&str; 7] = [
+    "CUresult",
+    "cudaError_t",
     "hipError_t",
     "hsa_status_t",
     "ncclResult_t",
@@ -184,7 +186,9 @@ struct Type {
 }
 
 fn types() -> Result<HashMap<&'static str, Type>, MalformedRow> {
-    rows("arg-types.csv", TYPES)
+    TYPES
+        .into_iter()
+        .flat_map(|(table, text)| rows(table, text))
         .map(|row| {
             let row = row?;
             let [name, size, align, form, resolved, mangled] = row.fields;
@@ -234,6 +238,8 @@ pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
         })
         .collect();
     layouts.sort_by_key(|layout| (layout.kind, layout.operation));
+    // Versions of a function of CUDA have one name, and the same arguments.
+    layouts.dedup_by_key(|layout| (layout.kind, layout.operation));
     for parameter in parameters()? {
         let (kind, operation) = (parameter.kind, parameter.operation);
         let layout = layouts
@@ -320,6 +326,7 @@ mod tests {
             let union = match layout.kind {
                 "HIP_RUNTIME_API" | "HIP_COMPILER_API" => 88,
                 kind if kind.starts_with("HSA_") => 192,
+                "CUDA_API" | "CUDA_DRIVER_API" => 88,
                 "RCCL_API" => 152,
                 "ROCDECODE_API" => 40,
                 "ROCJPEG_API" => 48,

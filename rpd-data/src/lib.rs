@@ -19,16 +19,36 @@ pub use functions::{Domain, Function, Param, StreamRole, functions, macro_calls}
 pub use layout::{Argument, Form, Layout, Pointee, layouts};
 pub use table::{MalformedRow, rows};
 
-const OPERATIONS: &str = include_str!("../data/operations.csv");
-const ARGUMENTS: [(&str, &str); 2] = [
+const OPERATIONS: [(&str, &str); 2] = [
+    ("operations.csv", include_str!("../data/operations.csv")),
+    (
+        "operations-cuda.csv",
+        include_str!("../data/operations-cuda.csv"),
+    ),
+];
+const ARGUMENTS: [(&str, &str); 3] = [
     ("api-args.csv", include_str!("../data/api-args.csv")),
     (
         "api-args-media.csv",
         include_str!("../data/api-args-media.csv"),
     ),
+    (
+        "api-args-cuda.csv",
+        include_str!("../data/api-args-cuda.csv"),
+    ),
 ];
-const TYPES: &str = include_str!("../data/arg-types.csv");
+const TYPES: [(&str, &str); 2] = [
+    ("arg-types.csv", include_str!("../data/arg-types.csv")),
+    (
+        "arg-types-cuda.csv",
+        include_str!("../data/arg-types-cuda.csv"),
+    ),
+];
 const ENUMERATORS: &str = include_str!("../data/arg-enums.csv");
+
+/// Kinds of functions whose calls CUPTI reports, in the order of their domains: they have no dispatch table of ours, and are
+/// numbered as CUPTI numbers them.
+pub const CALLBACK_KINDS: [&str; 2] = ["CUDA_API", "CUDA_DRIVER_API"];
 
 /// An operation of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,9 +57,10 @@ pub struct Operation {
     pub kind: &'static str,
     /// Number of the operation in its kind, in this version of the provider.
     pub number: u32,
-    /// Name of the operation: a function's, or `MEMORY_COPY_HOST_TO_DEVICE`.
+    /// Name of the operation: a function's, or `MEMORY_COPY_HOST_TO_DEVICE`. Operations of CUDA that differ in their version or
+    /// in the meaning of the null stream have one name.
     pub name: &'static str,
-    /// C type of the function's result; empty for an operation that is no function of a dispatch table.
+    /// C type of the function's result; empty for an operation that is no function.
     pub result: &'static str,
 }
 
@@ -48,9 +69,11 @@ pub struct Operation {
 /// # Errors
 /// The row that is not understood.
 pub fn operations() -> Result<Vec<Operation>, MalformedRow> {
-    const TABLE: &str = "operations.csv";
     let mut operations: Vec<Operation> = Vec::new();
-    for row in rows(TABLE, OPERATIONS) {
+    for row in OPERATIONS
+        .into_iter()
+        .flat_map(|(table, text)| rows(table, text))
+    {
         let row = row?;
         let [kind, number, name, result] = row.fields;
         let number = row.number(number)?;
@@ -61,10 +84,10 @@ pub fn operations() -> Result<Vec<Operation>, MalformedRow> {
         if !follows {
             return Err(row.malformed("numbers of a kind follow one another"));
         }
-        if result.is_empty() == functions::DOMAINS.contains(&kind) {
-            return Err(row.malformed(
-                "a function of a dispatch table has a result (`void` is one), another operation has none",
-            ));
+        let is_function = functions::DOMAINS.contains(&kind) || CALLBACK_KINDS.contains(&kind);
+        if result.is_empty() == is_function {
+            return Err(row
+                .malformed("a function has a result (`void` is one), another operation has none"));
         }
         operations.push(Operation {
             kind,

@@ -121,6 +121,7 @@ pub fn of_outputs(session: &Session, options: &Options, target: &Target) -> Sett
     let settings = match session.process.provider {
         Provider::Sdk => settings,
         Provider::Direct => settings.with("provider", "direct"),
+        Provider::Cuda => settings.with("provider", "cuda"),
     };
     // Nor has it recordings of which the latest part is kept only.
     let (dispatches, copies) = (Domain::KernelDispatch, Domain::MemoryCopy);

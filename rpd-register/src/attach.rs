@@ -14,10 +14,12 @@ use std::sync::OnceLock;
 /// The variable with the run's directory, which the collector reads. One with another value is that of another rpd.
 const SPOOL: &str = "RPD_SPOOL";
 /// Variables that are added where they are missing, with the values that this program was started with.
-const WHOLE: [&str; 9] = [
+const WHOLE: [&str; 11] = [
     "RPD_COLLECT",
     "RPD_SDK",
     "ROCPROFILER_REGISTER_LIBRARY",
+    "CUDA_INJECTION64_PATH",
+    "NVTX_INJECTION64_PATH",
     "ROCPROFILER_PC_SAMPLING_BETA_ENABLED",
     "RPD_SIM_GPU",
     "RPD_SIM_GPUS",

@@ -39,6 +39,10 @@ pub struct Traces {
     pub rocdecode: bool,
     /// rocJPEG calls.
     pub rocjpeg: bool,
+    /// CUDA calls: of the runtime, and those of the driver that are made outside of the runtime.
+    pub cuda: bool,
+    /// Calls of the CUDA driver, also those that the runtime makes.
+    pub cuda_driver: bool,
 }
 
 impl Traces {
@@ -191,6 +195,41 @@ impl ProviderChoice {
     }
 }
 
+/// Records of work that a CUDA graph submits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum CudaGraphs {
+    /// A record for each node while graphs are small; a record for each launch once a graph with many nodes is instantiated.
+    #[default]
+    Auto,
+    /// A record for each node.
+    Node,
+    /// A record for each launch of a graph.
+    Graph,
+}
+
+impl CudaGraphs {
+    /// Every choice with its word.
+    pub const WORDS: [(CudaGraphs, &'static str); 3] = [
+        (CudaGraphs::Auto, "auto"),
+        (CudaGraphs::Node, "node"),
+        (CudaGraphs::Graph, "graph"),
+    ];
+
+    /// The choice's word on the command line.
+    pub fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(choice, _)| *choice == self);
+        found.map_or("", |(_, word)| word)
+    }
+
+    /// The choice with this word.
+    pub fn from_word(word: &str) -> Option<CudaGraphs> {
+        let found = Self::WORDS.iter().find(|(_, known)| *known == word);
+        found.map(|(choice, _)| *choice)
+    }
+}
+
 /// The collector's options. Small and text-encodable: they travel in [`crate::COLLECT_VARIABLE`]
 /// as `key=value` pairs joined by `,`, so that the target needs no JSON reader.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -241,6 +280,10 @@ pub struct CollectorOptions {
     pub check_kernels: bool,
     /// Source of events.
     pub provider: ProviderChoice,
+    /// Whether CUDA functions that only ask for something, such as `cudaGetDevice`, are recorded too.
+    pub cuda_api_all: bool,
+    /// Records of work that CUDA graphs submit.
+    pub cuda_graphs: CudaGraphs,
     /// Dispatches and copies are added up ([`crate::format::DeviceTotal`]), and only the latest are kept one by one, in this many
     /// bytes for each process; `None`: all are kept.
     pub recent_bytes: Option<u64>,
@@ -277,6 +320,8 @@ impl CollectorOptions {
             capture: _,
             check_kernels: _,
             provider: _,
+            cuda_api_all: _,
+            cuda_graphs: _,
             recent_bytes: _,
         } = self;
         traces.any() || sampling.is_some() || thread_trace.is_some()
@@ -316,6 +361,9 @@ const FLAGS: &[Flag] = &flags! {
     "rccl" => traces.rccl;
     "rocdecode" => traces.rocdecode;
     "rocjpeg" => traces.rocjpeg;
+    "cuda" => traces.cuda;
+    "cuda_driver" => traces.cuda_driver;
+    "cuda_api_all" => cuda_api_all;
     "hip_args" => hip_args;
     "annotate_args" => annotate_args;
     "argument_results" => argument_results;
@@ -352,6 +400,7 @@ const PERIODS: &str = "periods";
 const ENVIRONMENT: &str = "environment";
 const VARIABLES: &str = "variables";
 const PROVIDER: &str = "provider";
+const CUDA_GRAPHS: &str = "cuda_graphs";
 const STACKS: &str = "stacks";
 const STACK_APIS: &str = "stack_apis";
 const STACK_DEPTH: &str = "stack_depth";
@@ -450,6 +499,9 @@ impl CollectorOptions {
         if self.provider != ProviderChoice::default() {
             add(PROVIDER, self.provider.word().to_owned());
         }
+        if self.cuda_graphs != CudaGraphs::default() {
+            add(CUDA_GRAPHS, self.cuda_graphs.word().to_owned());
+        }
         let (stacks, usual) = (&self.stacks, StackOptions::default());
         if stacks.any() {
             add(STACKS, stacks.mode.word().to_owned());
@@ -514,6 +566,9 @@ impl CollectorOptions {
                 ENVIRONMENT => options.environment = EnvironmentSelection::from_word(value),
                 VARIABLES => options.variables = value.split('+').map(str::to_owned).collect(),
                 PROVIDER => options.provider = ProviderChoice::from_word(value).unwrap_or_default(),
+                CUDA_GRAPHS => {
+                    options.cuda_graphs = CudaGraphs::from_word(value).unwrap_or_default();
+                }
                 STACKS => options.stacks.mode = StackMode::from_word(value).unwrap_or_default(),
                 STACK_APIS => {
                     options.stacks.apis = value.split('+').map(str::to_owned).collect();

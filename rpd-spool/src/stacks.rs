@@ -57,7 +57,7 @@ pub struct StackOptions {
 }
 
 /// The operations that have stacks when none are named: HIP calls.
-pub const DEFAULT_APIS: [&str; 2] = ["hip*", "__hip*"];
+pub const DEFAULT_APIS: [&str; 3] = ["hip*", "__hip*", "cu*"];
 
 /// Frames that are kept of a stack when nothing else is requested.
 pub const DEFAULT_DEPTH: u32 = 512;

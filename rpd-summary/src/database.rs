@@ -174,6 +174,8 @@ views! {
     Rocdecode = "rocdecode", Some("ROCDECODE");
     /// Calls of rocJPEG functions.
     Rocjpeg = "rocjpeg", Some("ROCJPEG");
+    /// Calls of the CUDA runtime and the CUDA driver.
+    Cuda = "cuda", Some("CUDA");
     /// ROCTx marks and ranges.
     Markers = "markers", Some("MARKER");
     /// Calls of interfaces that have no table of their own: those in files of RPD.
@@ -195,6 +197,7 @@ const fn views_of(domain: Domain, compat: Compat) -> &'static [View] {
         Domain::RcclApi => &[View::Rccl],
         Domain::RocdecodeApi => &[View::Rocdecode],
         Domain::RocjpegApi => &[View::Rocjpeg],
+        Domain::CudaApi | Domain::CudaDriverApi => &[View::Cuda],
         Domain::MarkerApi => &[View::Markers],
         // Counter values have no durations.
         Domain::CounterCollection => &[],

@@ -39,6 +39,7 @@ program() {
 }
 
 program vector-ops vector-ops -lhip -lroctx -lm
+program cuda cuda -rdynamic -ldl
 program transpose transpose -lhip
 program inside inside -lhip -lm
 program copies copies -lhip

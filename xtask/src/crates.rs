@@ -20,7 +20,9 @@ fn dependencies(text: &str) -> BTreeSet<String> {
         .lines()
         .filter_map(|line| line.split(['.', ' ']).next());
     names
-        .filter(|name| *name == "rocprofiler-sdk-sys" || name.starts_with("rpd-"))
+        .filter(|name| {
+            ["rocprofiler-sdk-sys", "cupti-sys"].contains(name) || name.starts_with("rpd-")
+        })
         .map(str::to_owned)
         .collect()
 }

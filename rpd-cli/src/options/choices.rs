@@ -3,8 +3,8 @@
 use rpd_core::compat::Compat;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
-    AgentIndex, Backend, Format, Layout, LogLevel, ProviderChoice, SamplingMethod, SamplingUnit,
-    Symbolize, Unit,
+    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, SamplingMethod,
+    SamplingUnit, Symbolize, Unit,
 };
 use rpd_spool::stacks::StackMode;
 
@@ -68,8 +68,9 @@ impl Choice for Format {
 
 choices! {
     AgentIndex { Absolute = "absolute", Relative = "relative", TypeRelative = "type-relative", }
-    Backend { Auto = "auto", Rocm = "rocm", Sim = "sim", }
+    Backend { Auto = "auto", Rocm = "rocm", Sim = "sim", Cuda = "cuda", }
     Compat { None = Compat::None.label(), Rocprofv3 = Compat::Rocprofv3.label(), }
+    CudaGraphs { Auto = "auto", Node = "node", Graph = "graph", }
     EnvironmentSelection { Relevant = "relevant", All = "all", None = "none", }
     Layout { Rpd = "rpd", Original = "original", }
     LogLevel {
@@ -107,6 +108,11 @@ choices! {
 }
 
 option_words! {
+    /// CUDA functions whose calls are recorded.
+    enum CudaApi {
+        Usual = "usual",
+        All = "all",
+    }
     /// Unit of the times of `--collection-period`.
     enum PeriodUnit {
         Hour = "hour",

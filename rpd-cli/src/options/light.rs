@@ -12,7 +12,7 @@ use crate::failure::Failure;
 const USUAL: u64 = 64 << 20;
 
 /// Options that request what a light recording does not have. Aggregates first: a message names the first.
-pub(super) fn without_place(given: &Given) -> [&Named; 22] {
+pub(super) fn without_place(given: &Given) -> [&Named; 24] {
     [
         &given.sys_trace,
         &given.runtime_trace,
@@ -25,6 +25,8 @@ pub(super) fn without_place(given: &Given) -> [&Named; 22] {
         &given.rccl_trace,
         &given.rocdecode_trace,
         &given.rocjpeg_trace,
+        &given.cuda_trace,
+        &given.cuda_driver_trace,
         &given.hip_runtime_trace,
         &given.hip_compiler_trace,
         &given.hsa_core_trace,

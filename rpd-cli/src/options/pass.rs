@@ -9,6 +9,7 @@ use rpd_formats::registry;
 use rpd_spool::options::CaptureOptions;
 
 use super::choices::Choice as _;
+use super::choices::CudaApi;
 use super::light;
 use super::merge::Draft;
 use super::outputs::{self, Files};
@@ -161,9 +162,12 @@ fn collector(
     CollectorOptions {
         provider: ProviderChoice::default(),
         recent_bytes: None,
+        cuda_api_all: given.cuda_api.value() == Some(CudaApi::All),
+        cuda_graphs: given.cuda_graph_trace.value().unwrap_or_default(),
         streams: true,
         traces,
-        hip_args: arguments_shown && (traces.hip_runtime || traces.hip_compiler),
+        hip_args: arguments_shown
+            && (traces.hip_runtime || traces.hip_compiler || traces.cuda || traces.cuda_driver),
         annotate_args: given.annotate_args.is_on(),
         argument_results: !compat.has(Difference::ArgumentResults),
         kernel_rename: given.kernel_rename.is_on(),

@@ -12,16 +12,43 @@ use crate::failure::Failure;
 /// The platform that was requested.
 ///
 /// # Errors
-/// A simulated GPU is requested on the installation.
+/// A simulated GPU, or what only AMD's GPUs have, is requested on another platform.
 pub(super) fn backend(given: &Given) -> Result<Backend, Failure> {
     let simulates = given.sim_gpu.is_given();
     match given.backend.value() {
         Some(Backend::Rocm) if simulates => Err(given
             .sim_gpu
             .refused("names a simulated GPU, and --backend rocm selects the ROCm installation")),
+        Some(Backend::Cuda) if simulates => Err(given
+            .sim_gpu
+            .refused("names a simulated GPU, and --backend cuda selects NVIDIA GPUs")),
+        Some(Backend::Cuda) => match without_place(given) {
+            Some((option, instead)) => Err(option.refused(format_args!(
+                "it is for AMD GPUs, and --backend cuda selects NVIDIA GPUs: leave it out{instead}"
+            ))),
+            None => Ok(Backend::Cuda),
+        },
         None | Some(Backend::Auto) if simulates => Ok(Backend::Sim),
         other => Ok(other.unwrap_or_default()),
     }
+}
+
+/// The first option that requests what only AMD's GPUs have, and how to have something like it on NVIDIA's.
+fn without_place(given: &Given) -> Option<(&Named, &'static str)> {
+    const COUNTERS: &str = "; ncu --metrics counts on NVIDIA GPUs";
+    const SAMPLES: &str = "; ncu --section SourceCounters samples on NVIDIA GPUs";
+    let options: [(&Named, &str); 7] = [
+        (&given.pmc, COUNTERS),
+        (&given.pmc_groups, COUNTERS),
+        (&given.extra_counters, COUNTERS),
+        (&given.pc_sampling_beta_enabled, SAMPLES),
+        (&given.pc_sampling_method, SAMPLES),
+        (&given.advanced_thread_trace, SAMPLES),
+        (&given.scratch_memory_trace, ""),
+    ];
+    options
+        .into_iter()
+        .find(|(option, _)| option.is_requested() && !option.is_included())
 }
 
 /// Libraries to preload before those that are inherited.

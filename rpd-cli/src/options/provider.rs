@@ -36,6 +36,8 @@ pub(super) fn needs_sdk<'a>(
         capture: _,
         check_kernels: _,
         provider: _,
+        cuda_api_all: _,
+        cuda_graphs: _,
         recent_bytes: _,
     } = options;
     if counters.any() {
@@ -63,6 +65,8 @@ pub(super) fn needs_sdk<'a>(
         rccl: _,
         rocdecode: _,
         rocjpeg: _,
+        cuda: _,
+        cuda_driver: _,
     } = *traces;
     // The only trace that needs the SDK. Aggregates include it.
     if scratch_memory {

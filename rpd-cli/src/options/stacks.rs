@@ -101,11 +101,12 @@ pub(super) fn resolve(
 
 /// Whether something is traced that may have stacks.
 fn has_calls(traces: &Traces, apis: &[String]) -> bool {
-    let hip = traces.hip_runtime || traces.hip_compiler;
+    let usual = traces.hip_runtime || traces.hip_compiler || traces.cuda || traces.cuda_driver;
     if apis == DEFAULT_APIS {
-        return hip;
+        return usual;
     }
-    hip || traces.hsa_core
+    usual
+        || traces.hsa_core
         || traces.hsa_amd
         || traces.hsa_image
         || traces.hsa_finalizer

@@ -4,14 +4,14 @@
 use rpd_core::compat::Compat;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
-    AgentIndex, Backend, Format, Layout, LogLevel, ProviderChoice, SamplingMethod, SamplingUnit,
-    Symbolize, Unit,
+    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, SamplingMethod,
+    SamplingUnit, Symbolize, Unit,
 };
 use rpd_spool::stacks::StackMode;
 
 use super::choices::{
-    BenchmarkMode, PerfettoBackend, PerfettoFillPolicy, PeriodUnit, ReplayMode, ResourceMode,
-    SimulatedGpu, SpmUnit,
+    BenchmarkMode, CudaApi, PerfettoBackend, PerfettoFillPolicy, PeriodUnit, ReplayMode,
+    ResourceMode, SimulatedGpu, SpmUnit,
 };
 use super::given::{Conflict, Fill, Named, Setting};
 use super::spec::{Spec, dashed};
@@ -115,16 +115,16 @@ options! {
             short('E'), value("FILE"), from("ROCPROF_EXTRA_COUNTERS_CONTENTS");
     }
     Aggregate "Aggregate tracing" {
-        runtime_trace: bool = "Trace HIP runtime calls, markers, RCCL, rocDecode and rocJPEG calls, kernel dispatches, copies, allocations and scratch memory",
+        runtime_trace: bool = "Trace HIP runtime and CUDA calls, markers, RCCL, rocDecode and rocJPEG calls, kernel dispatches, copies, allocations and scratch memory",
             short('r');
-        sys_trace: bool = "Trace everything that --runtime-trace does, HIP compiler calls and HSA calls", short('s');
+        sys_trace: bool = "Trace everything that --runtime-trace does, HIP compiler calls, HSA calls and CUDA driver calls", short('s');
         light: bool = "Trace kernel dispatches and copies at the least cost, for programs that run for long: durations are added up, and only the latest dispatches and copies are kept one by one; rpd live shows the sums while the program runs; see docs/providers.md";
         light_keep: String = "Size of the memory in which --light keeps the latest dispatches and copies of each process, such as 500M, at least 256K [default: 64M]",
             value("SIZE");
     }
     Basic "Basic tracing" {
         hip_trace: bool = "Trace HIP runtime and compiler calls";
-        marker_trace: bool = "Trace ROCTx marks and ranges", from("ROCPROF_MARKER_API_TRACE");
+        marker_trace: bool = "Trace ROCTx and NVTX marks and ranges", from("ROCPROF_MARKER_API_TRACE");
         kernel_trace: bool = "Trace kernel dispatches", from("ROCPROF_KERNEL_TRACE");
         memory_copy_trace: bool = "Trace asynchronous memory copies", from("ROCPROF_MEMORY_COPY_TRACE");
         memory_allocation_trace: bool = "Trace memory allocations and frees", from("ROCPROF_MEMORY_ALLOCATION_TRACE");
@@ -134,6 +134,12 @@ options! {
         kokkos_trace: bool = "Trace Kokkos regions and kernels as markers, and name GPU kernels after them";
         rocdecode_trace: bool = "Trace rocDecode calls", from("ROCPROF_ROCDECODE_API_TRACE");
         rocjpeg_trace: bool = "Trace rocJPEG calls", from("ROCPROF_ROCJPEG_API_TRACE");
+        cuda_trace: bool = "Trace CUDA calls of programs: those of the runtime, and those of the driver outside of the runtime; see docs/cuda.md";
+        cuda_driver_trace: bool = "Trace CUDA driver calls, also those that the runtime makes";
+        cuda_api: CudaApi = "CUDA calls that traces include: usual (without those that only ask for something, such as cudaGetDevice) or all [default: usual]",
+            value("WHICH");
+        cuda_graph_trace: CudaGraphs = "Records of CUDA graphs: node (each kernel and copy), graph (each launch of a graph), or auto (graph once a graph has more than 1024 nodes, otherwise node) [default: auto]",
+            value("WHICH");
         rocshmem_trace: bool = "Trace rocSHMEM calls", from("ROCPROF_ROCSHMEM_API_TRACE"), newer();
         hipfile_trace: bool = "Trace hipFILE calls", from("ROCPROF_HIPFILE_API_TRACE"), newer();
         kfd_trace: bool = "Trace events of the kernel driver", newer();
@@ -159,7 +165,7 @@ options! {
     Stacks "Call stacks" {
         stacks: StackMode = "Frames to record for each call: off, native (C, C++, Rust and the like), python, or merged (Python frames at their places among the native ones) [default: off]",
             value("WHICH"), from("RPD_STACKS");
-        stacks_apis: Vec<String> = "Calls to record stacks of, by name: globs separated by commas, in which * stands for any text; a glob after ! leaves its calls out. Names are those of traced functions, markers (roctx*) and allocations (MEMORY_ALLOCATION_*) [default: hip*,__hip*]",
+        stacks_apis: Vec<String> = "Calls to record stacks of, by name: globs separated by commas, in which * stands for any text; a glob after ! leaves its calls out. Names are those of traced functions, markers (roctx*) and allocations (MEMORY_ALLOCATION_*) [default: hip*,__hip*,cu*]",
             value("GLOB,..."), from("RPD_STACKS_APIS");
         stacks_depth: i64 = "Largest number of frames of a stack to keep: three quarters of them the innermost, the others the outermost; 0 keeps all [default: 512]",
             within(0, u32::MAX as i64), from("RPD_STACKS_DEPTH");
@@ -309,7 +315,7 @@ options! {
     Advanced "Advanced" {
         compat: Compat = "Tool whose behaviour rpd follows where the two differ: none (rpd's own) or rocprofv3, which a link named rocprofv3 implies; see docs/drop-in.md [default: none]",
             value("TOOL"), not_in_jobs();
-        backend: Backend = "Platform that the target runs on: rocm (the installation), sim (the simulated GPU), or auto (rocm if there is a device and an SDK, else sim) [default: auto]",
+        backend: Backend = "Platform that the target runs on: rocm (the installation), sim (the simulated GPU), cuda (NVIDIA GPUs alone), or auto (rocm if there is a device and an SDK, cuda if there is an NVIDIA GPU, else sim; CUDA programs are recorded with each) [default: auto]",
             value("BACKEND");
         sim_gpu: SimulatedGpu = "GPU to simulate: gfx90a or gfx942; implies --backend sim [default: RPD_SIM_GPU, or gfx90a]",
             value("GPU");

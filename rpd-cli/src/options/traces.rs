@@ -24,9 +24,9 @@ macro_rules! aggregates {
 pub(super) const AGGREGATES: &[(Switch, &[Switch])] = aggregates! {
     kokkos_trace: marker_trace kernel_rename;
     sys_trace: hip_trace hsa_trace marker_trace kernel_trace memory_copy_trace memory_allocation_trace
-        scratch_memory_trace rccl_trace rocdecode_trace rocjpeg_trace;
+        scratch_memory_trace rccl_trace rocdecode_trace rocjpeg_trace cuda_trace cuda_driver_trace;
     runtime_trace: hip_runtime_trace marker_trace kernel_trace memory_copy_trace memory_allocation_trace
-        scratch_memory_trace rccl_trace rocdecode_trace rocjpeg_trace;
+        scratch_memory_trace rccl_trace rocdecode_trace rocjpeg_trace cuda_trace;
     light: kernel_trace memory_copy_trace;
     hip_trace: hip_compiler_trace hip_runtime_trace;
     hsa_trace: hsa_core_trace hsa_amd_trace hsa_image_trace hsa_finalizer_trace;
@@ -60,6 +60,8 @@ pub(super) fn resolve(given: &Given) -> Traces {
         rccl: given.rccl_trace.is_on(),
         rocdecode: given.rocdecode_trace.is_on(),
         rocjpeg: given.rocjpeg_trace.is_on(),
+        cuda: given.cuda_trace.is_on(),
+        cuda_driver: given.cuda_driver_trace.is_on(),
     }
 }
 

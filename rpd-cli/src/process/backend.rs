@@ -1,4 +1,4 @@
-//! Chooses between a ROCm installation and the simulator. Other modules do not distinguish them.
+//! Chooses between a ROCm installation, the simulator and no platform of AMD. Other modules do not distinguish them.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -14,6 +14,8 @@ const SIMULATOR: &str = "librpd_sim.so";
 const COLLECTOR: &str = "librpd_collect.so";
 const REGISTER: &str = "librpd_register.so";
 const DEVICE: &str = "/dev/kfd";
+/// A device of NVIDIA's driver.
+const NVIDIA_DEVICE: &str = "/dev/nvidiactl";
 const SDK: &str = "librocprofiler-sdk.so";
 const ROCTX: &str = "librocprofiler-sdk-roctx.so";
 
@@ -75,6 +77,7 @@ pub(crate) fn choose(
         )));
     }
     let sdk = match options.backend {
+        Backend::Cuda => return Ok(without_rocm(collector, register)),
         Backend::Sim => None,
         Backend::Rocm => Some(find(options, suffixes, library_path).map_err(|missing| {
             Failure::failed(format!(
@@ -85,6 +88,9 @@ pub(crate) fn choose(
         Backend::Auto => {
             // Without a device ROCm's runtime fails in the program, which has other reasons to exist on this machine.
             if !Path::new(DEVICE).exists() {
+                if Path::new(NVIDIA_DEVICE).exists() {
+                    return Ok(without_rocm(collector, register));
+                }
                 let reason = format!("{DEVICE} does not exist");
                 return simulator(collector, register, spare, Some(reason));
             }
@@ -223,6 +229,20 @@ fn find_library(
         tried.push_str(", the loader's cache");
     }
     Err(tried)
+}
+
+/// Nothing of AMD's: programs have what the system has.
+fn without_rocm(collector: PathBuf, register: PathBuf) -> Provider {
+    let directory = collector.parent().unwrap_or(Path::new("/")).to_owned();
+    Provider {
+        simulated: false,
+        sdk: PathBuf::from(SDK),
+        directory,
+        roctx: None,
+        collector,
+        register,
+        fallback: None,
+    }
 }
 
 fn simulator(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use rpd_core::options::{LogLevel, Options};
+use rpd_core::options::{Backend, LogLevel, Options};
 use rpd_core::text::os_text;
 use rpd_spool::regular_file::{self, Links};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
@@ -27,6 +27,12 @@ pub(crate) const SIM_GPU_VARIABLE: &str = "RPD_SIM_GPU";
 
 /// The switch of the SDK, without which it samples nothing. Its presence stands for `--pc-sampling-beta-enabled`.
 pub(crate) const BETA_VARIABLE: &str = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED";
+
+/// The variable that names the library for CUDA to open when a program initialises it.
+const CUDA_VARIABLE: &str = "CUDA_INJECTION64_PATH";
+
+/// The variable that names the library for NVTX to pass marks and ranges to.
+const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
 
 /// The changes for one pass.
 pub(crate) fn changes(
@@ -110,6 +116,7 @@ pub(crate) fn changes(
     sanitizer.push("verify_asan_link_order=0");
     changes.insert("ASAN_OPTIONS", Some(sanitizer));
 
+    changes.extend(cuda_variables(options, collector, inherited)?);
     changes.extend(rank_variables(options));
     if options.collector.kokkos {
         let mut libraries = words(inherited("KOKKOS_TOOLS_LIBS"), &[';']);
@@ -131,6 +138,37 @@ pub(crate) fn changes(
             "ROCTX_LOG_LEVEL",
         ] {
             changes.insert(variable, Some(level.into()));
+        }
+    }
+    Ok(changes)
+}
+
+/// The variables by which CUDA and NVTX find the collector. CUDA ignores a list of libraries, so the place of another tool is
+/// left to it where the target is to run on AMD's platform, and is an error otherwise.
+fn cuda_variables(
+    options: &Options,
+    collector: &OsStr,
+    inherited: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Changes, Failure> {
+    let mut names = vec![CUDA_VARIABLE];
+    if options.collector.traces.marker {
+        names.push(NVTX_VARIABLE);
+    }
+    let mut changes = Changes::new();
+    for name in names {
+        let other = inherited(name).filter(|value| !value.is_empty() && value != collector);
+        match (other, options.backend) {
+            (None, _) => {
+                changes.insert(name, Some(collector.to_owned()));
+            }
+            (Some(_), Backend::Rocm | Backend::Sim) => {}
+            (Some(other), Backend::Auto | Backend::Cuda) => {
+                return Err(Failure::failed(format!(
+                    "{name} (set in the environment) names {}, the library of another tool, and CUDA opens one only: unset \
+                     it to record with rpd",
+                    Path::new(&other).display()
+                )));
+            }
         }
     }
     Ok(changes)

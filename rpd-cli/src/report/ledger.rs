@@ -132,6 +132,8 @@ pub(super) fn of_process(
     // Only when it differs from the usual case.
     if session.process.provider == Provider::Direct {
         parts.push("provider direct".to_owned());
+    } else if session.process.provider == Provider::Cuda {
+        parts.push("provider cuda".to_owned());
     } else if options.collector.provider != ProviderChoice::Sdk && session.ledger.runtime_seen {
         parts.push("provider sdk".to_owned());
     }
@@ -303,6 +305,8 @@ fn any_call(traces: &Traces) -> bool {
         rccl,
         rocdecode,
         rocjpeg,
+        cuda,
+        cuda_driver,
         marker: _,
         kernel: _,
         memory_copy: _,
@@ -319,6 +323,8 @@ fn any_call(traces: &Traces) -> bool {
         rccl,
         rocdecode,
         rocjpeg,
+        cuda,
+        cuda_driver,
     ]
     .contains(&true)
 }

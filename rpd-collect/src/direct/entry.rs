@@ -9,10 +9,10 @@ use rpd_spool::options::ProviderChoice;
 use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
-use super::names::Catalogue;
 use super::{attach, calls, code_objects, dispatch, poller, tables};
 use crate::captured;
 use crate::lifecycle::{load, signals};
+use crate::names::Catalogue;
 use crate::recording::guard::{self, Service};
 use crate::recording::switch::{self, Switched};
 use crate::recording::{meta, process, stacks};

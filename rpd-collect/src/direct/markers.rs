@@ -11,7 +11,7 @@ use rpd_spool::writer::{OpenRecord, now};
 
 use super::calls;
 use super::hooks::{Hook, hook};
-use super::names::Catalogue;
+use crate::names::Catalogue;
 use crate::recording::fork::ForkHook;
 use crate::recording::frames::Frame;
 use crate::recording::guard::Service;

@@ -19,7 +19,6 @@
 //! | `code_objects`, `agents` | facts that records refer to |
 //! | `pending`, `borrowed`, `poller` | device work that is under way, and how its times are read |
 //! | `hsa`, `clock` | the HSA runtime below all hooks; its clock |
-//! | `names` | kinds and operations under the SDK's numbers |
 
 mod agents;
 mod allocations;
@@ -35,7 +34,6 @@ pub(crate) mod entry;
 mod hooks;
 mod hsa;
 mod markers;
-mod names;
 mod pending;
 mod poller;
 mod shutdown;

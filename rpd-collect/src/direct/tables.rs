@@ -7,13 +7,13 @@ use rpd_spool::options::Traces;
 
 use super::calls::{Api, ApiSlot, Operation};
 use super::hooks::{self, Hook};
-use super::names::Catalogue;
 use super::wrappers::functions::Below;
 use super::{
     agents, allocations, borrowed, clock, code_objects, copies, dispatch, doorbells, markers,
     shutdown, streams, submissions, wrappers,
 };
 use crate::captured;
+use crate::names::Catalogue;
 use crate::recording::arguments;
 use crate::recording::stacks::Selection;
 use crate::recording::{meta, process::Process};

@@ -19,7 +19,7 @@ include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     /// Offset of the operation's name in [`NAMES`].
-    name: u16,
+    name: u32,
     name_len: u8,
     /// Bytes of the struct.
     pub(crate) size: u16,
@@ -87,7 +87,7 @@ impl Layout {
     }
 
     fn operation(&self) -> &'static str {
-        let start = usize::from(self.name);
+        let start = self.name as usize;
         NAMES
             .get(start..start + usize::from(self.name_len))
             .unwrap_or_default()

@@ -36,6 +36,14 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// The message with this text.
+    pub(crate) fn of(text: &'a [u8]) -> Message<'a> {
+        Message {
+            text: Some(&text[..text.len().min(LONGEST)]),
+            truncated: text.len() > LONGEST,
+        }
+    }
+
     fn flags(&self) -> u32 {
         match (self.text, self.truncated) {
             (None, _) => call_flag::MESSAGE | call_flag::NULL_MESSAGE,

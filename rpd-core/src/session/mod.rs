@@ -64,6 +64,8 @@ pub enum Provider {
     Sdk,
     /// No library: the collector wrapped the functions of the runtimes' dispatch tables itself (`--provider direct`).
     Direct,
+    /// CUPTI, in a process without HIP or HSA.
+    Cuda,
 }
 
 /// The process that was recorded, as the collector found it when it was loaded.

@@ -58,7 +58,7 @@ impl MemoryLevel {
 pub enum OperationClass {
     /// A call that none of the other classes describes.
     Call,
-    /// A HIP call that launches kernels.
+    /// A HIP or CUDA call that launches kernels.
     Launch,
     /// The HIP call that destroys a stream. A stream that is created later may have the same address.
     StreamDestroy,
@@ -92,6 +92,11 @@ const MEMORY: [(&str, MemoryLevel, Option<MemoryAction>); 9] = {
     ]
 };
 
+/// Whether a CUDA function launches kernels, one or those of a graph.
+fn is_cuda_launch(name: &str) -> bool {
+    name.contains("Launch") && !name.contains("HostFunc")
+}
+
 impl OperationClass {
     /// The class of an operation, by the provider's name of it.
     fn from_kind(kind: Kind, name: &str) -> OperationClass {
@@ -112,6 +117,7 @@ impl OperationClass {
             {
                 OperationClass::Launch
             }
+            Kind::CudaRuntime | Kind::CudaDriver if is_cuda_launch(name) => OperationClass::Launch,
             Kind::MarkerCoreRange => match name {
                 "roctxMarkA" => OperationClass::Mark,
                 // All other calls of this kind have a message.
@@ -132,7 +138,9 @@ impl OperationClass {
             | Kind::MarkerName
             | Kind::Rccl
             | Kind::Rocdecode
-            | Kind::Rocjpeg => OperationClass::Call,
+            | Kind::Rocjpeg
+            | Kind::CudaRuntime
+            | Kind::CudaDriver => OperationClass::Call,
         }
     }
 

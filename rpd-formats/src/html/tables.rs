@@ -86,7 +86,9 @@ const fn group(domain: Domain) -> Option<Group> {
         | Domain::HsaApi
         | Domain::RcclApi
         | Domain::RocdecodeApi
-        | Domain::RocjpegApi => Some(Group::Calls),
+        | Domain::RocjpegApi
+        | Domain::CudaApi
+        | Domain::CudaDriverApi => Some(Group::Calls),
         Domain::MarkerApi => Some(Group::Markers),
         Domain::MemoryAllocation | Domain::ScratchMemory => Some(Group::Memory),
         // `copies`, by direction and agents, and `counters`.

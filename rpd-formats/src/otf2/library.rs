@@ -74,6 +74,7 @@ pub(super) enum Role {
 #[repr(u8)]
 pub(super) enum Paradigm {
     User = 1,
+    Cuda = 5,
     Hip = 23,
 }
 

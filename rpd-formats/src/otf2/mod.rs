@@ -342,6 +342,7 @@ impl<'a> Trace<'a> {
                     | Domain::RcclApi
                     | Domain::MemoryAllocation
                     | Domain::RocjpegApi => Paradigm::Hip,
+                    Domain::CudaApi | Domain::CudaDriverApi => Paradigm::Cuda,
                 };
                 let id = self.region(session.strings.get(label), Role::Function, paradigm);
                 // Regions beyond the known ones are looked up by name each time, so that memory does not grow with
@@ -571,7 +572,9 @@ fn category(domain: Domain) -> &'static str {
         | Domain::RcclApi
         | Domain::MemoryAllocation
         | Domain::RocdecodeApi
-        | Domain::RocjpegApi => domain.stem(),
+        | Domain::RocjpegApi
+        | Domain::CudaApi
+        | Domain::CudaDriverApi => domain.stem(),
     }
 }
 

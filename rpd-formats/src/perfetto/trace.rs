@@ -33,6 +33,8 @@ const fn category_of(domain: Domain) -> Option<(u64, &'static str)> {
         Domain::MemoryCopy => Some((6, "memory_copy")),
         Domain::RocdecodeApi => Some((7, "rocdecode_api")),
         Domain::RocjpegApi => Some((8, "rocjpeg_api")),
+        Domain::CudaApi => Some((9, "cuda_api")),
+        Domain::CudaDriverApi => Some((10, "cuda_driver_api")),
         // These are counter tracks.
         Domain::ScratchMemory | Domain::CounterCollection | Domain::MemoryAllocation => None,
     }

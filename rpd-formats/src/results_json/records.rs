@@ -56,6 +56,15 @@ pub(super) fn write(
     scratch(file, session, operations)?;
     calls.write(file, "rocdecode_api", Domain::RocdecodeApi)?;
     calls.write(file, "rocjpeg_api", Domain::RocjpegApi)?;
+    // The original has no such lists.
+    for (key, domain) in [
+        ("cuda_api", Domain::CudaApi),
+        ("cuda_driver_api", Domain::CudaDriverApi),
+    ] {
+        if session.operations.iter().any(|one| one.domain() == domain) {
+            calls.write(file, key, domain)?;
+        }
+    }
     file.buffer
         .extend_from_slice(b"],\"pc_sample_host_trap\":[");
     instructions.write_samples(file, session, false)?;
@@ -201,7 +210,7 @@ struct Common {
 /// Whether the records of a domain have arguments and return values: those of the provider's `_EXT` kinds.
 fn has_returns(domain: Domain) -> bool {
     match domain {
-        Domain::HipApi | Domain::RocdecodeApi => true,
+        Domain::HipApi | Domain::RocdecodeApi | Domain::CudaApi | Domain::CudaDriverApi => true,
         Domain::HsaApi
         | Domain::MarkerApi
         | Domain::KernelDispatch

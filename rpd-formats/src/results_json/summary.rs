@@ -31,6 +31,8 @@ const SUMMARY: [Domain; Domain::ALL.len()] = [
     Domain::ScratchMemory,
     Domain::RocdecodeApi,
     Domain::RocjpegApi,
+    Domain::CudaApi,
+    Domain::CudaDriverApi,
 ];
 
 /// Writes the key and its array, which is empty without `stats`.

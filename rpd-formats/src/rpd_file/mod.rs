@@ -194,6 +194,8 @@ impl RpdFile {
                 | Domain::RcclApi
                 | Domain::RocdecodeApi
                 | Domain::RocjpegApi
+                | Domain::CudaApi
+                | Domain::CudaDriverApi
                 // Not calls.
                 | Domain::KernelDispatch
                 | Domain::MemoryCopy
@@ -554,6 +556,8 @@ const fn domain_name(domain: Domain) -> &'static str {
         Domain::RcclApi => "rccl",
         Domain::RocdecodeApi => "rocdecode",
         Domain::RocjpegApi => "rocjpeg",
+        Domain::CudaApi => "cuda",
+        Domain::CudaDriverApi => "cuda_driver",
         // Not calls.
         Domain::KernelDispatch
         | Domain::MemoryCopy

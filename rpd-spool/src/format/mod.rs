@@ -28,7 +28,7 @@ pub use device::{Allocation, Copy, DeviceTotal, Dispatch, Scratch, total_of};
 pub use facts::{
     AgentRecord, CodeObject, HostFunction, KernelSymbol, Name, NamedResource, Region, space,
 };
-pub use process::{PROVIDER_DIRECT, Process, ProcessTotals, RuntimeInit, TimedText};
+pub use process::{PROVIDER_CUDA, PROVIDER_DIRECT, Process, ProcessTotals, RuntimeInit, TimedText};
 pub use record::tag;
 pub use sampling::{CodeBytes, CodeContent, PcSample, PcSampling, sample_flag};
 pub use stacks::{

@@ -41,6 +41,9 @@ pub struct Process {
 /// Bit of [`Process::provider_version`]: the collector wraps the runtimes' functions itself, without an SDK.
 pub const PROVIDER_DIRECT: u32 = 1 << 31;
 
+/// Bit of [`Process::provider_version`]: the events are from CUPTI alone. The other bits are its version.
+pub const PROVIDER_CUDA: u32 = 1 << 30;
+
 /// Sums over the life of a process. The collector adds to each with an atomic operation on the mapped file.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]

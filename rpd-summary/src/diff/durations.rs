@@ -311,7 +311,9 @@ impl Durations {
                 | Domain::HipApi
                 | Domain::RcclApi
                 | Domain::RocdecodeApi
-                | Domain::RocjpegApi => Group::Api,
+                | Domain::RocjpegApi
+                | Domain::CudaApi
+                | Domain::CudaDriverApi => Group::Api,
                 // Not calls.
                 Domain::KernelDispatch
                 | Domain::MemoryCopy

@@ -2,6 +2,7 @@
 
 mod capture;
 mod counters;
+mod cuda;
 mod main_job;
 mod outputs;
 mod processes;

@@ -2,6 +2,7 @@
 
 mod check;
 mod json;
+mod nvidia;
 mod show;
 
 use std::collections::BTreeSet;
@@ -51,8 +52,8 @@ struct Common {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Source of the information: the ROCm installation (rocm), the simulated GPU (sim), or the one that a run would use (auto)
-    #[arg(long, value_name = "NAME", value_parser = ["auto", "rocm", "sim"], default_value = "auto", global = true)]
+    /// Source of the information: the ROCm installation (rocm), the simulated GPU (sim), NVIDIA's driver (cuda), or the one that a run would use (auto)
+    #[arg(long, value_name = "NAME", value_parser = ["auto", "rocm", "sim", "cuda"], default_value = "auto", global = true)]
     backend: String,
     /// Root of the ROCm installation
     #[arg(long, value_name = "DIR", global = true)]
@@ -207,6 +208,9 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         let mut provider = open_provider(common)?;
         return check::run(&mut provider, &requests, common);
     }
+    if let Some(listing) = nvidia::listing(common) {
+        return crate::print(&listing);
+    }
     let wanted = ListingContent::from_action(&action);
     let mut provider = open_provider(common)?;
     crate::print(&text(&mut provider, &wanted, common)?)
@@ -264,6 +268,7 @@ fn open_provider(common: &Common) -> Result<ProviderCounters> {
         backend: match common.backend.as_str() {
             "rocm" => Backend::Rocm,
             "sim" => Backend::Sim,
+            "cuda" => Backend::Cuda,
             _ => Backend::Auto,
         },
         rocm_root: common

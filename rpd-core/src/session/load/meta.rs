@@ -403,9 +403,10 @@ fn process(fixed: &format::Process, tail: &[u8]) -> Process {
         real_time: fixed.real_time,
         forked: fixed.forked != 0,
         psize: fixed.psize,
-        provider: match fixed.provider_version & format::PROVIDER_DIRECT {
-            0 => Provider::Sdk,
-            _ => Provider::Direct,
+        provider: match fixed.provider_version {
+            version if version & format::PROVIDER_DIRECT != 0 => Provider::Direct,
+            version if version & format::PROVIDER_CUDA != 0 => Provider::Cuda,
+            _ => Provider::Sdk,
         },
         command: command.collect(),
         cwd,

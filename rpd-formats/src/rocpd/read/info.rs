@@ -134,6 +134,8 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
             let extdata = json(&text(row, 8));
             if extdata["provider"] == "direct" {
                 process.provider = Provider::Direct;
+            } else if extdata["provider"] == "cuda" {
+                process.provider = Provider::Cuda;
             }
             let is_set = |key: &str| extdata[key].as_bool().unwrap_or(number(&extdata, key) != 0);
             settings.kernel_names.rename = is_set("kernel_rename");

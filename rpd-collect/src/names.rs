@@ -11,7 +11,7 @@ use crate::recording::kinds::{self, KindNames};
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/operations.rs"));
 
-    /// The operations of a kind, a line each from number 0.
+    /// The operations of a kind, a line each from its first number.
     pub(super) fn operations(kind: &str) -> &'static str {
         // Extended kinds share the operations of the plain ones.
         let plain = kind.strip_suffix("_EXT").unwrap_or(kind);
@@ -20,6 +20,11 @@ mod generated {
             .or_else(|| find(plain))
             .map_or("", |found| found.1)
     }
+}
+
+/// The operations of a kind, a line each from its first number, which is 1 for CUDA and 0 for others.
+pub(crate) fn operations(kind: &str) -> &'static str {
+    generated::operations(kind)
 }
 
 fn kind(number: u32, c_name: &'static std::ffi::CStr, prefix: &str) -> Option<KindNames> {
