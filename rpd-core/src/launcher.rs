@@ -28,7 +28,12 @@ const CHOSEN: [&str; 2] = ["ROCPROF_MPI_RANK_VAR", "ROCPROF_MPI_SIZE_VAR"];
 /// the ranks inherit its variable.
 const LAUNCHERS: [Launcher; 12] = [
     launcher("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"),
-    launcher("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ""),
+    launcher(
+        "Open MPI",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "",
+    ),
     launcher("MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", ""),
     launcher("PMI", "PMI_RANK", "PMI_SIZE", ""),
     launcher("PMIx", "PMIX_RANK", "", ""),
@@ -57,9 +62,7 @@ const fn launcher(
 
 /// Names of all variables from which a place is read.
 pub fn variables() -> impl Iterator<Item = &'static str> {
-    let of_launchers = LAUNCHERS
-        .iter()
-        .flat_map(|of| [of.rank, of.size, of.proof]);
+    let of_launchers = LAUNCHERS.iter().flat_map(|of| [of.rank, of.size, of.proof]);
     of_launchers.filter(|name| !name.is_empty())
 }
 
@@ -92,7 +95,9 @@ pub fn place<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Place {
     // PMIx tells no size, and those who start its processes mostly do.
     let size = number(found.size).or_else(|| {
         let of_others = LAUNCHERS.iter().filter(|_| found.size.is_empty());
-        of_others.filter(|of| has(of.proof)).find_map(|of| number(of.size))
+        of_others
+            .filter(|of| has(of.proof))
+            .find_map(|of| number(of.size))
     });
     Place {
         rank: number(found.rank),
@@ -108,7 +113,9 @@ mod tests {
     fn of(variables: &[(&str, &str)]) -> (Option<u64>, Option<u64>, String) {
         let place = place(|name| {
             let mut variables = variables.iter();
-            variables.find(|(key, _)| *key == name).map(|(_, value)| *value)
+            variables
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| *value)
         });
         (place.rank, place.size, place.launcher)
     }
@@ -132,7 +139,11 @@ mod tests {
         let unknown = (None, None, String::new());
         assert_eq!(of(&[]), unknown);
         assert_eq!(of(&[("SLURM_PROCID", "x"), ("SLURM_NTASKS", "4")]), unknown);
-        assert_eq!(of(&[("RANK", "7"), ("WORLD_SIZE", "16")]), unknown, "two common words");
+        assert_eq!(
+            of(&[("RANK", "7"), ("WORLD_SIZE", "16")]),
+            unknown,
+            "two common words"
+        );
     }
 
     #[test]

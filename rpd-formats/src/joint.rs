@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use rpd_core::options::Format;
 
+use crate::WriteError;
 use crate::html::JointPage;
 use crate::output::{Placed, Together};
 use crate::perfetto::JointTrace;
 use crate::trace_events::TraceEvents;
-use crate::WriteError;
 
 /// Name behind the prefix, without its ending.
 const NAME: &str = "timeline";

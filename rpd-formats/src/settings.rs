@@ -210,7 +210,11 @@ fn place(session: &Session, options: &Options) -> Place {
         let own = own.map(|(_, value)| value.as_str());
         // Which variables count is an option of rpd; what they say is the process's own.
         let of_rpd = options.launch_environment.get(name);
-        own.or_else(|| of_rpd.filter(|_| launcher::is_choice(name)).map(String::as_str))
+        own.or_else(|| {
+            of_rpd
+                .filter(|_| launcher::is_choice(name))
+                .map(String::as_str)
+        })
     })
 }
 

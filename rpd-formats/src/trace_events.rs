@@ -77,7 +77,9 @@ impl TraceEvents {
     }
 
     fn event(&mut self, json: &str) -> Result<(), WriteError> {
-        self.file.buffer.extend_from_slice(self.separator.as_bytes());
+        self.file
+            .buffer
+            .extend_from_slice(self.separator.as_bytes());
         self.file.buffer.extend_from_slice(json.as_bytes());
         self.separator = ",\n";
         self.file.flush_if_full()
@@ -126,7 +128,12 @@ impl TraceEvents {
     pub(crate) fn add(&mut self, placed: &Placed<'_>) -> Result<(), WriteError> {
         let session = placed.session;
         let pid = placed.first_id + u64::from(session.process.pid.0);
-        self.describe("process_name", pid, 0, Object::new().text("name", placed.label))?;
+        self.describe(
+            "process_name",
+            pid,
+            0,
+            Object::new().text("name", placed.label),
+        )?;
         let order = Object::new().number("sort_index", placed.number);
         self.describe("process_sort_index", pid, 0, order)?;
         self.calls(placed)?;
@@ -162,7 +169,12 @@ impl TraceEvents {
         let pid = placed.first_id + u64::from(session.process.pid.0);
         for thread in threads {
             let name = Object::new().text("name", &format!("thread {thread}"));
-            self.describe("thread_name", pid, placed.first_id + u64::from(thread.0), name)?;
+            self.describe(
+                "thread_name",
+                pid,
+                placed.first_id + u64::from(thread.0),
+                name,
+            )?;
         }
         Ok(())
     }
@@ -179,7 +191,10 @@ impl TraceEvents {
             let (agent, queue) = (table.agent[index], table.queue[index].0);
             let (start, end) = (table.start[index].0, table.end[index].0);
             let track = tracks.place((agent, queue), start, end, || {
-                format!("{} kernels, queue {queue}", agent_name(session, agent, placed))
+                format!(
+                    "{} kernels, queue {queue}",
+                    agent_name(session, agent, placed)
+                )
             });
             self.slice(
                 placed,
@@ -198,11 +213,7 @@ impl TraceEvents {
         Ok(())
     }
 
-    fn copies(
-        &mut self,
-        placed: &Placed<'_>,
-        tracks: &mut DeviceTracks,
-    ) -> Result<(), WriteError> {
+    fn copies(&mut self, placed: &Placed<'_>, tracks: &mut DeviceTracks) -> Result<(), WriteError> {
         let session = placed.session;
         let table = &session.copies;
         for index in table.indices() {

@@ -62,6 +62,7 @@ program fork-exec fork-exec -lhip
 program starts starts
 program steps steps -lhip -lroctx
 program regions regions -lhip -lroctx
+program ranks ranks -lhip -lroctx
 program open-ranges open-ranges -lhip -lroctx
 program results results -lhip
 program streams streams -lhip

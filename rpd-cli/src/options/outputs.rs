@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rpd_core::compat::Difference;
 use rpd_core::environment::EnvironmentSelection;
+use rpd_core::launcher;
 use rpd_core::naming;
 use rpd_core::options::{Format, KernelNames, Layout};
 use rpd_core::text::os_text;
@@ -52,7 +53,7 @@ impl Resolver<'_> {
             && !patterns.into_iter().any(naming::distinguishes_ranks)
         {
             self.warn(format!(
-                "{}: if {number} ranks run rpd, they overwrite one another's files: add %rank% or %pid%",
+                "{}: if {number} ranks run rpd, files of all but one get their process id appended: add %rank% or %pid%",
                 given.output_file.name()
             ));
         }
@@ -64,6 +65,8 @@ impl Resolver<'_> {
             .into_iter()
             .flat_map(naming::variables)
             .chain(naming_variables.keys().map(String::as_str))
+            // Whatever else is stored: without its place a recording cannot be told from those of other ranks.
+            .chain(launcher::variables())
             .filter(|name| name.bytes().all(is_word) && !environment.keeps(name))
             .collect();
         Ok(Files {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use super::timeline::{Extent, Timeline, cut, detail, is_exact};
 use super::{Data, begin, end, quoted};
+use crate::WriteError;
 use crate::file::TextFile;
 use crate::json::Object;
 use crate::output::{Placed, Together};
-use crate::WriteError;
 
 /// Number of tracks of threads of all recordings together, of which each recording gets as many as the others.
 const THREADS: usize = 256;
@@ -91,11 +91,15 @@ impl JointPage {
 
     /// Ends the page.
     pub(crate) fn finish(mut self) -> Result<PathBuf, WriteError> {
-        let mut names: Vec<(&str, u32)> = self.names.iter().map(|(name, n)| (&**name, *n)).collect();
+        let mut names: Vec<(&str, u32)> =
+            self.names.iter().map(|(name, n)| (&**name, *n)).collect();
         names.sort_unstable_by_key(|(_, number)| *number);
         let mut data = Data(&mut self.file);
         data.append("]")?;
-        data.array("names", names.iter().map(|(name, _)| quoted(&cut(name, NAME))))?;
+        data.array(
+            "names",
+            names.iter().map(|(name, _)| quoted(&cut(name, NAME))),
+        )?;
         let detail = detail(self.exact, self.left_out);
         data.append(&format!(",\"detail\":{}}}", quoted(&detail)))?;
         end(&mut self.file, self.rest);

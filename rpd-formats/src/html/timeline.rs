@@ -78,7 +78,7 @@ pub(super) struct Extent {
 
 impl Extent {
     /// The extent of a timeline of one session.
-    fn of(session: &Session) -> Extent {
+    fn from_session(session: &Session) -> Extent {
         let (records, origin, end) = shown_span(session).unwrap_or_default();
         Extent {
             origin: origin.min(end),
@@ -119,7 +119,7 @@ impl<'a> Timeline<'a> {
     /// # Errors
     /// When the records of a long recording cannot be stored while they are put in order.
     pub(super) fn new(session: &'a Session, options: &Options) -> io::Result<Timeline<'a>> {
-        Timeline::within(session, options, Extent::of(session))
+        Timeline::within(session, options, Extent::from_session(session))
     }
 
     /// The part of a timeline that shows a session. Its records lie within `extent`.

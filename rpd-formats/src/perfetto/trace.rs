@@ -9,8 +9,8 @@ use rpd_core::session::{Process, Session};
 use rpd_core::storage::by_id::ById;
 
 use super::proto::{field, nested, text, uint};
-use crate::{Placed, WriteError};
 use crate::file::TextFile;
+use crate::{Placed, WriteError};
 
 /// Value `BUILTIN_CLOCK_BOOTTIME`.
 const BOOTTIME: u64 = 6;
@@ -147,7 +147,10 @@ impl Trace {
             uint(out, field::packet::FIRST_ON_SEQUENCE, 1);
             nested(out, field::packet::CLOCK_SNAPSHOT, |out| {
                 let known = [
-                    (BOOTTIME, process.init_time.0.saturating_add_signed(self.shift)),
+                    (
+                        BOOTTIME,
+                        process.init_time.0.saturating_add_signed(self.shift),
+                    ),
                     (REALTIME, process.real_time),
                 ];
                 for (id, time) in known.into_iter().filter(|(_, time)| *time != 0) {
@@ -182,7 +185,11 @@ impl Trace {
     #[inline]
     pub(super) fn packet(&mut self, time: u64, fill: impl FnOnce(&mut Vec<u8>)) {
         nested(&mut self.file.buffer, field::PACKET, |out| {
-            uint(out, field::packet::TIMESTAMP, time.saturating_add_signed(self.shift));
+            uint(
+                out,
+                field::packet::TIMESTAMP,
+                time.saturating_add_signed(self.shift),
+            );
             out.extend_from_slice(&self.sequence);
             fill(out);
         });

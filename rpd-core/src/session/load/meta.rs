@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::super::{
-    ClockAnchor, CodeObject, HostFunction, KernelSymbol, Process, Provider, Region, ResourceKind, ResourceName,
-    Session, Table,
+    ClockAnchor, CodeObject, HostFunction, KernelSymbol, Process, Provider, Region, ResourceKind,
+    ResourceName, Session, Table,
 };
 use crate::agent::Agent;
 use crate::domain::Kind;

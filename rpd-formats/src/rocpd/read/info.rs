@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use rpd_core::agent::{Agent, AgentType};
 use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, ProcessId, StringId};
 use rpd_core::kernel_name::formatted;
-use rpd_core::options::KernelNames;
 use rpd_core::launcher::Place;
+use rpd_core::options::KernelNames;
 use rpd_core::session::{
-    ClockAnchor, CodeObject, KernelSymbol, Origin, Process, Provider, ResourceKind, ResourceName, Session, Strings,
+    ClockAnchor, CodeObject, KernelSymbol, Origin, Process, Provider, ResourceKind, ResourceName,
+    Session, Strings,
 };
 use rpd_core::storage::by_id::ById;
 use rpd_core::storage::column::Storage;

@@ -5,6 +5,7 @@ mod control;
 mod foreign;
 mod gate;
 mod ipc;
+mod many_ranks;
 mod odd_programs;
 mod open_ranges;
 mod rank_tables;
