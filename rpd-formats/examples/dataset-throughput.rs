@@ -111,7 +111,13 @@ fn session(records: u64) -> Session {
             ..KernelSymbol::default()
         });
     }
-    let names = ["hipLaunchKernel", "hipMemcpyAsync", "hipStreamSynchronize", "hipEventRecord", "hipMallocAsync"];
+    let names = [
+        "hipLaunchKernel",
+        "hipMemcpyAsync",
+        "hipStreamSynchronize",
+        "hipEventRecord",
+        "hipMallocAsync",
+    ];
     let operations = names.map(|name| session.add_operation(Kind::HipRuntime, name));
     let copy = session.add_operation(Kind::MemoryCopy, "MEMORY_COPY_HOST_TO_DEVICE");
     // The durations of a program, which differ.

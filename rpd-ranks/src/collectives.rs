@@ -2,7 +2,7 @@
 //! number of the operation in it.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hasher as _};
 
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{CorrelationId, ThreadId};

@@ -61,14 +61,18 @@ impl Resolver<'_> {
         naming_variables.extend(ranks.naming);
         let environment = given.output_environment.value().unwrap_or_default();
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let recorded_variables: BTreeSet<&str> = patterns
+        let mut recorded_variables: BTreeSet<&str> = patterns
             .into_iter()
             .flat_map(naming::variables)
             .chain(naming_variables.keys().map(String::as_str))
-            // Whatever else is stored: without its place a recording cannot be told from those of other ranks.
-            .chain(launcher::variables())
             .filter(|name| name.bytes().all(is_word) && !environment.keeps(name))
             .collect();
+        // Whatever else is stored: without its place a recording cannot be told from those of other ranks.
+        for name in launcher::variables() {
+            if !environment.keeps(name) {
+                recorded_variables.insert(name);
+            }
+        }
         Ok(Files {
             recorded_variables: recorded_variables.into_iter().map(str::to_owned).collect(),
             formats,

@@ -197,7 +197,10 @@ pub(super) fn dataset(settings: &Settings) -> Result<Vec<Row>> {
     const RANKS: &str = "100";
     const RECORDS: &str = "100000";
     let directory = tempfile::tempdir()?;
-    let path = directory.path().to_str().context("a path that is not text")?;
+    let path = directory
+        .path()
+        .to_str()
+        .context("a path that is not text")?;
     let arguments = [RANKS, RECORDS, path];
     let text = example(settings, "rpd-formats", "dataset-throughput", &arguments)?;
     let mut rows = vec![

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use rpd_core::compat::Compat;
 use rpd_core::session::{LoadOptions, Window};
 use rpd_formats::rocpd::read::{Database, InputFile};
-use rpd_formats::table::{Cell, Column, ColumnKind, View};
+use rpd_formats::table::{Cell, Column, ColumnKind, Printer, View};
 use rpd_ranks::{
     Alignment, By, GroupTotal, Groups, Imbalance, Member, Straggler, Waits, imbalances, stragglers,
     waits,
@@ -96,6 +96,7 @@ pub(super) fn run(
         let path = path.map(|name| with_ending(&files.directory, name, ".txt"));
         let output = destination(NAME, path.as_deref(), paths)?;
         let view = given.view(compat, &output);
+        check_sort(&tables, &view)?;
         write_output(output, compat, |out| {
             for table in tables {
                 writeln!(out, "\n{}:", table.name.to_uppercase())?;
@@ -105,6 +106,8 @@ pub(super) fn run(
         })?;
     } else {
         let prefix = file_prefix(files.prefix.clone())?;
+        let usual = destination::<&Path>(NAME, None, [])?;
+        check_sort(&tables, &given.view(compat, &usual))?;
         for table in tables {
             let ending = format!("{}.{}", table.name, form.table_format().extension());
             let path = with_ending(&files.directory, &prefix, &ending);
@@ -449,16 +452,33 @@ fn view_of(name: &str) -> &str {
 }
 
 fn print(table: Table, view: &View, out: &mut dyn Write) -> Result<()> {
-    // Not every table has the column that the user wants them ordered by.
-    let has = |name: &String| table.columns.iter().any(|column| column.name() == name);
-    let view = View {
-        sort: view.sort.clone().filter(has),
-        ..view.clone()
-    };
-    let mut printer = printer(NAME, &view, table.columns, out)?;
+    let mut printer = printer(NAME, &view_for(&table, view), table.columns, out)?;
     for row in table.rows {
         printer.row(row)?;
     }
     note(NAME, view.format, &printer.finish()?);
     Ok(())
+}
+
+/// Whether a table has the column that is to order the rows.
+fn can_be_sorted(table: &Table, view: &View) -> bool {
+    Printer::new(view, table.columns.clone(), std::io::sink()).is_ok()
+}
+
+/// The view of a table: one that does not have the column keeps its order, because others have it.
+fn view_for(table: &Table, view: &View) -> View {
+    let sort = view.sort.clone();
+    View {
+        sort: sort.filter(|_| can_be_sorted(table, view)),
+        ..view.clone()
+    }
+}
+
+/// Refuses a column that no table has.
+fn check_sort(tables: &[Table], view: &View) -> Result<()> {
+    let any = tables.iter().any(|table| can_be_sorted(table, view));
+    match tables.first().filter(|_| !any) {
+        Some(first) => printer(NAME, view, first.columns.clone(), std::io::sink()).map(drop),
+        None => Ok(()),
+    }
 }

@@ -32,7 +32,14 @@ fn record(directory: &Path) {
         let mut command = Command::new(install::rpd());
         command
             .args(["--backend", "sim", "--kernel-trace", "--memory-copy-trace"])
-            .args(["--memory-allocation-trace", "--hip-runtime-trace", "--marker-trace", "-d", "run", "--"])
+            .args([
+                "--memory-allocation-trace",
+                "--hip-runtime-trace",
+                "--marker-trace",
+                "-d",
+                "run",
+                "--",
+            ])
             .arg(workloads::path("ranks"))
             .args(["4", &LATE.to_string(), &KILLED.to_string()])
             .env("OMPI_COMM_WORLD_RANK", rank.to_string())
@@ -54,7 +61,11 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
             if path.is_dir() {
                 directories.push(path);
             } else {
-                let name = path.strip_prefix(directory).expect("below").display().to_string();
+                let name = path
+                    .strip_prefix(directory)
+                    .expect("below")
+                    .display()
+                    .to_string();
                 found.insert(name, fs::read(&path).expect("a file"));
             }
         }
@@ -72,17 +83,34 @@ fn dataset_has_each_recording_once_however_often_it_is_added() {
     assert!(said.contains(&format!("of {RANKS} recordings\n")), "{said}");
     let first = files(&directory.join("traces"));
     let of_kind = |kind: &str| first.keys().filter(|name| name.contains(kind)).count();
-    for (part, count) in [("/kind=kernels/", RANKS), ("/kind=regions/", RANKS), ("processes/", RANKS), ("/rank=2/", 5)] {
+    for (part, count) in [
+        ("/kind=kernels/", RANKS),
+        ("/kind=regions/", RANKS),
+        ("processes/", RANKS),
+        ("/rank=2/", 5),
+    ] {
         assert_eq!(of_kind(part), count, "{part}: {:?}", first.keys());
     }
     let said = rpd(directory, add);
-    assert!(said.contains(&format!("{RANKS} of them were there before and are replaced")), "{said}");
-    assert!(files(&directory.join("traces")) == first, "the same files with the same contents");
+    assert!(
+        said.contains(&format!(
+            "{RANKS} of them were there before and are replaced"
+        )),
+        "{said}"
+    );
+    assert!(
+        files(&directory.join("traces")) == first,
+        "the same files with the same contents"
+    );
 
     // What a recording does not have any more goes: here all but the records of an empty time.
     rpd(directory, &[add, &["--start", "0", "--end", "1"]].concat());
     let left = files(&directory.join("traces"));
-    assert!(left.keys().all(|name| name.starts_with("processes/")), "{:?}", left.keys());
+    assert!(
+        left.keys().all(|name| name.starts_with("processes/")),
+        "{:?}",
+        left.keys()
+    );
     rpd(directory, add);
     assert!(files(&directory.join("traces")) == first);
 }
@@ -92,16 +120,31 @@ fn dataset_is_refused_with_another_format() {
     let directory = tempfile::tempdir().expect("a directory");
     fs::write(directory.path().join("x.db"), "").expect("written");
     let mut command = Command::new(install::rpd());
-    command.args(["convert", "x.db", "-f", "csv", "parquet", "--dataset", "traces"]);
-    let output = command.current_dir(directory.path()).output().expect("rpd runs");
+    command.args([
+        "convert",
+        "x.db",
+        "-f",
+        "csv",
+        "parquet",
+        "--dataset",
+        "traces",
+    ]);
+    let output = command
+        .current_dir(directory.path())
+        .output()
+        .expect("rpd runs");
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(said, "rpd: convert: --dataset is for -f parquet and no other format\n");
+    assert_eq!(
+        said,
+        "rpd: convert: --dataset is for -f parquet and no other format\n"
+    );
 }
 
 /// The SQL of the page, in its order.
 fn queries() -> Vec<String> {
-    let page = fs::read_to_string(install::source_root().join("docs/cluster.md")).expect("the page");
+    let page =
+        fs::read_to_string(install::source_root().join("docs/cluster.md")).expect("the page");
     let blocks = page.split("```sql\n").skip(1);
     blocks
         .map(|block| block.split("```").next().unwrap_or_default().to_owned())
@@ -148,7 +191,13 @@ print(json.dumps([frame.collect().rows() for frame in frames]))
 ";
 
 /// The rows of each query, by an engine that Python has; `None` where that lacks it.
-fn ask(check: &str, module: &str, script: &str, data: &Path, queries: &[String]) -> Option<Vec<Vec<Vec<Value>>>> {
+fn ask(
+    check: &str,
+    module: &str,
+    script: &str,
+    data: &Path,
+    queries: &[String],
+) -> Option<Vec<Vec<Vec<Value>>>> {
     let python = tool_for(check, "python3")?;
     let has = Command::new(&python)
         .args(["-c", &format!("import {module}")])
@@ -172,7 +221,11 @@ fn ask(check: &str, module: &str, script: &str, data: &Path, queries: &[String])
     let _ = input.write_all(text.as_bytes());
     drop(input);
     let output = child.wait_with_output().expect("ended");
-    assert!(output.status.success(), "{module}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{module}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Some(serde_json::from_slice(&output.stdout).expect("rows"))
 }
 
@@ -191,7 +244,8 @@ fn records(databases: &[PathBuf], sql: &str) -> Vec<Record> {
     let mut all = Vec::new();
     for path in databases {
         let database = Database::open(path);
-        let rank = database.number("SELECT json_extract(extdata, '$.mpi_rank') FROM rocpd_info_process");
+        let rank =
+            database.number("SELECT json_extract(extdata, '$.mpi_rank') FROM rocpd_info_process");
         let number = |text: &String| text.parse().unwrap_or(0);
         all.extend(database.rows(sql).iter().map(|row| Record {
             rank: rank as u64,
@@ -210,7 +264,12 @@ fn columns(table: &Table, names: &[&str]) -> Vec<Vec<String>> {
     let columns: Vec<Vec<&str>> = names.iter().map(|name| table.column(name)).collect();
     let rows = columns.first().map_or(0, Vec::len);
     (0..rows)
-        .map(|row| columns.iter().map(|column| column[row].to_owned()).collect())
+        .map(|row| {
+            columns
+                .iter()
+                .map(|column| column[row].to_owned())
+                .collect()
+        })
         .collect()
 }
 
@@ -238,7 +297,9 @@ fn sorted(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
 fn totals(kernels: &[Record]) -> BTreeMap<(String, u64), i64> {
     let mut totals = BTreeMap::new();
     for kernel in kernels {
-        *totals.entry((kernel.name.clone(), kernel.rank)).or_default() += kernel.end - kernel.start;
+        *totals
+            .entry((kernel.name.clone(), kernel.rank))
+            .or_default() += kernel.end - kernel.start;
     }
     totals
 }
@@ -272,9 +333,17 @@ fn queries_of_the_page_give_the_figures_of_summaries_and_databases() {
     let directory = tempfile::tempdir().expect("a directory");
     let directory = directory.path();
     record(directory);
-    rpd(directory, &["convert", "run", "-f", "parquet", "--dataset", "traces"]);
+    rpd(
+        directory,
+        &["convert", "run", "-f", "parquet", "--dataset", "traces"],
+    );
     rpd(directory, &["summary", "run", "-f", "csv", "-d", "tables"]);
-    rpd(directory, &["summary", "run", "--by", "rank", "-f", "csv", "-d", "tables"]);
+    rpd(
+        directory,
+        &[
+            "summary", "run", "--by", "rank", "-f", "csv", "-d", "tables",
+        ],
+    );
     let data = directory.join("traces");
     let queries = queries();
     assert_eq!(queries.len(), 12);
@@ -293,7 +362,10 @@ fn queries_of_the_page_give_the_figures_of_summaries_and_databases() {
         }
     }
     if let [first, others @ ..] = &all[..] {
-        assert!(others.iter().all(|results| same(first, results)), "engines differ");
+        assert!(
+            others.iter().all(|results| same(first, results)),
+            "engines differ"
+        );
     }
 }
 
@@ -305,15 +377,19 @@ fn same(a: &[Vec<Vec<Value>>], b: &[Vec<Vec<Value>>]) -> bool {
     };
     let (a, b) = (cells(a), cells(b));
     a.len() == b.len()
-        && a.iter().zip(&b).all(|(a, b)| match (a.as_f64(), b.as_f64()) {
-            (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * a.abs(),
-            _ => a == b,
-        })
+        && a.iter()
+            .zip(&b)
+            .all(|(a, b)| match (a.as_f64(), b.as_f64()) {
+                (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * a.abs(),
+                _ => a == b,
+            })
 }
 
 fn check_results(directory: &Path, engine: &str, results: &[Vec<Vec<Value>>]) {
     let table = |name: &str| Table::read(&directory.join("tables").join(format!("{name}.csv")));
-    let host = fs::read_dir(directory.join("run")).expect("a directory").next();
+    let host = fs::read_dir(directory.join("run"))
+        .expect("a directory")
+        .next();
     let host = host.expect("one host").expect("an entry").path();
     let mut databases: Vec<PathBuf> = fs::read_dir(host)
         .expect("a directory")
@@ -327,20 +403,42 @@ fn check_results(directory: &Path, engine: &str, results: &[Vec<Vec<Value>>]) {
     let ranks: Vec<u64> = (0..RANKS as u64).collect();
 
     let figures = ["Name", "Calls", "DURATION (nsec)"];
-    assert_eq!(texts(&results[0], &[0, 1, 2]), columns(&table("kernels_summary"), &figures), "{engine}");
-    let by_rank = columns(&table("kernels_summary_by_rank"), &["Name", "Rank", "Calls", "DURATION (nsec)"]);
-    assert_eq!(sorted(texts(&results[1], &[0, 1, 2, 3])), sorted(by_rank), "{engine}");
-    let imbalance = columns(&table("kernels_imbalance_by_rank"), &["Name", "Ranks", "MIN (nsec)", "MAX (nsec)"]);
-    assert_eq!(texts(&results[2], &[0, 1, 2, 4]), sorted(imbalance), "{engine}");
+    assert_eq!(
+        texts(&results[0], &[0, 1, 2]),
+        columns(&table("kernels_summary"), &figures),
+        "{engine}"
+    );
+    let by_rank = columns(
+        &table("kernels_summary_by_rank"),
+        &["Name", "Rank", "Calls", "DURATION (nsec)"],
+    );
+    assert_eq!(
+        sorted(texts(&results[1], &[0, 1, 2, 3])),
+        sorted(by_rank),
+        "{engine}"
+    );
+    let imbalance = columns(
+        &table("kernels_imbalance_by_rank"),
+        &["Name", "Ranks", "MIN (nsec)", "MAX (nsec)"],
+    );
+    assert_eq!(
+        texts(&results[2], &[0, 1, 2, 4]),
+        sorted(imbalance),
+        "{engine}"
+    );
 
     let totals = totals(&kernels);
     let late = totals.iter().filter_map(|((name, rank), total)| {
         let of_name = totals.iter().filter(|((other, _), _)| other == name);
         let median = median(of_name.map(|(_, total)| *total).collect());
-        (*total as f64 > 1.25 * median).then(|| vec![name.clone(), rank.to_string(), total.to_string()])
+        (*total as f64 > 1.25 * median)
+            .then(|| vec![name.clone(), rank.to_string(), total.to_string()])
     });
     let late: Vec<Vec<String>> = late.collect();
-    assert!(late.iter().any(|row| row[1] == LATE.to_string()), "{late:?}");
+    assert!(
+        late.iter().any(|row| row[1] == LATE.to_string()),
+        "{late:?}"
+    );
     assert_eq!(texts(&results[3], &[0, 1, 2]), late, "{engine}");
 
     let busy = ranks.iter().map(|rank| {
@@ -348,20 +446,32 @@ fn check_results(directory: &Path, engine: &str, results: &[Vec<Vec<Value>>]) {
         let sum: i64 = periods.iter().map(|(start, end)| end - start).sum();
         vec![rank.to_string(), sum.to_string()]
     });
-    assert_eq!(texts(&results[4], &[0, 2]), busy.collect::<Vec<_>>(), "{engine}");
+    assert_eq!(
+        texts(&results[4], &[0, 2]),
+        busy.collect::<Vec<_>>(),
+        "{engine}"
+    );
 
     let overlap = ranks.iter().map(|rank| {
         let of_kernels = periods(kernels.iter().filter(|of| of.rank == *rank));
         let of_copies = periods(copies.iter().filter(|of| of.rank == *rank));
         let common = |a: &(i64, i64), b: &(i64, i64)| (a.1.min(b.1) - a.0.max(b.0)).max(0);
-        let pairs = of_kernels.iter().flat_map(|a| of_copies.iter().map(move |b| common(a, b)));
+        let pairs = of_kernels
+            .iter()
+            .flat_map(|a| of_copies.iter().map(move |b| common(a, b)));
         vec![rank.to_string(), pairs.sum::<i64>().to_string()]
     });
-    assert_eq!(texts(&results[5], &[0, 1]), overlap.collect::<Vec<_>>(), "{engine}");
+    assert_eq!(
+        texts(&results[5], &[0, 1]),
+        overlap.collect::<Vec<_>>(),
+        "{engine}"
+    );
 
     let mut sizes: BTreeMap<(String, u32), [i64; 3]> = BTreeMap::new();
     for copy in copies.iter().filter(|copy| copy.bytes > 0) {
-        let sums = sizes.entry((copy.name.clone(), copy.bytes.ilog2())).or_default();
+        let sums = sizes
+            .entry((copy.name.clone(), copy.bytes.ilog2()))
+            .or_default();
         for (sum, value) in sums.iter_mut().zip([1, copy.bytes, copy.end - copy.start]) {
             *sum += value;
         }
@@ -371,38 +481,76 @@ fn check_results(directory: &Path, engine: &str, results: &[Vec<Vec<Value>>]) {
         let sums = sums.iter().map(i64::to_string);
         [name, power.to_string()].into_iter().chain(sums).collect()
     });
-    assert_eq!(texts(&results[6], &[0, 1, 2, 3, 4]), sizes.collect::<Vec<Vec<_>>>(), "{engine}");
+    assert_eq!(
+        texts(&results[6], &[0, 1, 2, 3, 4]),
+        sizes.collect::<Vec<Vec<_>>>(),
+        "{engine}"
+    );
 
-    let allocations = of("SELECT type, start, \"end\", size, address FROM memory_allocations ORDER BY start, stack_id");
+    let allocations = of(
+        "SELECT type, start, \"end\", size, address FROM memory_allocations ORDER BY start, stack_id",
+    );
     let mut allocated = Vec::new();
     for rank in &ranks {
         let (mut sum, mut live) = (0, BTreeMap::new());
         for change in allocations.iter().filter(|of| of.rank == *rank) {
             let before = live.insert(change.address, change.bytes).unwrap_or(0);
-            sum += if change.name == "ALLOC" { change.bytes } else { -before };
-            allocated.push(vec![rank.to_string(), change.start.to_string(), sum.to_string()]);
+            sum += if change.name == "ALLOC" {
+                change.bytes
+            } else {
+                -before
+            };
+            allocated.push(vec![
+                rank.to_string(),
+                change.start.to_string(),
+                sum.to_string(),
+            ]);
         }
     }
     assert!(allocated.len() > RANKS, "{allocated:?}");
     assert_eq!(texts(&results[7], &[0, 1, 2]), allocated, "{engine}");
 
-    let markers = columns(&table("markers_summary"), &["Name", "Calls", "DURATION (nsec)", "MAX (nsec)"]);
-    assert_eq!(texts(&results[8], &[0, 1, 2, 3]), sorted(markers), "{engine}");
+    let markers = columns(
+        &table("markers_summary"),
+        &["Name", "Calls", "DURATION (nsec)", "MAX (nsec)"],
+    );
+    assert_eq!(
+        texts(&results[8], &[0, 1, 2, 3]),
+        sorted(markers),
+        "{engine}"
+    );
 
     let mut gaps: Vec<(i64, u64, i64)> = Vec::new();
     for rank in &ranks {
         let periods = periods(kernels.iter().filter(|of| of.rank == *rank));
-        gaps.extend(periods.windows(2).map(|pair| (pair[1].0 - pair[0].1, *rank, pair[0].1)));
+        gaps.extend(
+            periods
+                .windows(2)
+                .map(|pair| (pair[1].0 - pair[0].1, *rank, pair[0].1)),
+        );
     }
     gaps.sort_by_key(|(gap, rank, from)| (std::cmp::Reverse(*gap), *rank, *from));
     let gaps = gaps.iter().take(10);
-    let gaps = gaps.map(|(gap, rank, from)| vec![rank.to_string(), from.to_string(), gap.to_string()]);
-    assert_eq!(texts(&results[9], &[0, 2, 3]), gaps.collect::<Vec<_>>(), "{engine}");
+    let gaps =
+        gaps.map(|(gap, rank, from)| vec![rank.to_string(), from.to_string(), gap.to_string()]);
+    assert_eq!(
+        texts(&results[9], &[0, 2, 3]),
+        gaps.collect::<Vec<_>>(),
+        "{engine}"
+    );
 
-    assert_eq!(texts(&results[10], &[0, 1, 2]), columns(&table("hip_summary"), &figures), "{engine}");
+    assert_eq!(
+        texts(&results[10], &[0, 1, 2]),
+        columns(&table("hip_summary"), &figures),
+        "{engine}"
+    );
 
     let overview = columns(&table("ranks"), &["Rank", "State", "Records"]);
     let killed = overview.into_iter().filter(|row| row[1] == "killed");
     let killed = killed.map(|row| vec![row[0].clone(), row[2].clone()]);
-    assert_eq!(texts(&results[11], &[1, 3]), killed.collect::<Vec<_>>(), "{engine}");
+    assert_eq!(
+        texts(&results[11], &[1, 3]),
+        killed.collect::<Vec<_>>(),
+        "{engine}"
+    );
 }
