@@ -1,5 +1,5 @@
 /* ranks STEPS LATE KILLED [FILE RANKS]: a rank of a parallel program, by OMPI_COMM_WORLD_RANK. Each step is a range "step" with 4
- * launches and a copy; the ranks in the list LATE, such as 5,9, have 12 launches and sleep as well. Those in the list KILLED are
+ * launches and a copy; the ranks in the list LATE, such as 5,9, have 80 launches and sleep as well. Those in the list KILLED are
  * killed in the middle. With FILE, a file of at least 8 zero bytes, all RANKS ranks wait for one another after each step, in a range
  * "MPI_Barrier". */
 #include "basic.h"
@@ -47,11 +47,11 @@ int main(int count, char **arguments) {
     HIP(hipMalloc((void **)&device, sizeof host));
     for (long step = 0; step < steps; ++step) {
         roctxRangePushA("step");
-        for (int n = 0; n < (late ? 12 : 4); ++n)
+        for (int n = 0; n < (late ? 80 : 4); ++n)
             launch(device);
         HIP(hipMemcpy(host, device, sizeof host, hipMemcpyDeviceToHost));
         if (late)
-            usleep(20000);
+            usleep(250000);
         roctxRangePop();
         if (killed && step == steps / 2)
             raise(SIGKILL);

@@ -156,7 +156,7 @@ fn summary_of_64_ranks_accounts_for_killed_and_late_ones() {
         } else if killed.contains(&number) {
             ("killed", (4 * (STEPS / 2 + 1)).to_string())
         } else if late.contains(&number) {
-            ("complete", (12 * STEPS).to_string())
+            ("complete", (80 * STEPS).to_string())
         } else {
             ("complete", (4 * STEPS).to_string())
         };
@@ -168,20 +168,23 @@ fn summary_of_64_ranks_accounts_for_killed_and_late_ones() {
     }
 
     let stragglers = table("stragglers_by_rank");
-    let of_kind = |kind: &str| -> BTreeSet<u64> {
+    let of_kind = |kind: &str| -> Vec<u64> {
         let ranks = stragglers.numbers("Rank");
         let kinds = stragglers.column("Kind");
         let of_kind = ranks.into_iter().zip(kinds).filter(|(_, of)| *of == kind);
         of_kind.map(|(rank, _)| rank).collect()
     };
-    let expected: BTreeSet<u64> = late.iter().map(|rank| *rank as u64).collect();
-    assert_eq!(of_kind("kernel"), expected);
-    // Regions take the time of a busy machine; those that sleep are among the late ones.
-    assert!(
-        of_kind("region").is_superset(&expected),
-        "{:?}",
-        of_kind("region")
-    );
+    // On a busy machine others may be slow as well; those that do more come first.
+    for kind in ["kernel", "region"] {
+        let mut first: Vec<u64> = of_kind(kind).into_iter().take(late.len()).collect();
+        first.sort_unstable();
+        assert_eq!(
+            first,
+            late.map(|rank| rank as u64),
+            "{kind}: {:?}",
+            of_kind(kind)
+        );
+    }
 
     let imbalance = table("kernels_imbalance_by_rank");
     assert_eq!(
@@ -539,7 +542,7 @@ fn launchers_of_mpi_libraries_number_the_ranks() {
         .success();
         let ranks = Table::read(&directory.join("tables/ranks.csv"));
         assert_eq!(ranks.numbers("Rank"), [0, 1, 2], "{launcher}");
-        assert_eq!(ranks.column("Kernels"), ["8", "24", "8"], "{launcher}");
+        assert_eq!(ranks.column("Kernels"), ["8", "160", "8"], "{launcher}");
         let sql = "SELECT json_extract(extdata, '$.launcher'), json_extract(extdata, '$.mpi_size') FROM rocpd_info_process";
         for database in databases(&directory.join("run")) {
             assert_eq!(Database::open(&database).rows(sql), [[launcher, "3"]]);
