@@ -41,6 +41,7 @@ pub mod agent;
 pub mod compat;
 pub mod domain;
 pub mod ids;
+pub mod launcher;
 pub mod naming;
 pub mod options;
 pub mod procfs;

@@ -486,6 +486,17 @@ impl Namer {
     /// started: they get `_<pid>` appended unless the prefix has the pid already. An image whose names are taken,
     /// by an earlier image in the same pid for instance, gets `_2`, `_3` and so on.
     pub fn target(&mut self, facts: &Facts<'_>, descendant: bool) -> Target {
+        self.free_target(facts, descendant, &mut |_| true)
+    }
+
+    /// As [`Namer::target`], of names that `is_free`. Where those of an image are not, because another run has them, it gets
+    /// `_<pid>` appended as well.
+    pub fn free_target(
+        &mut self,
+        facts: &Facts<'_>,
+        descendant: bool,
+        is_free: &mut dyn FnMut(&Target) -> bool,
+    ) -> Target {
         let options = facts.options;
         let directory = facts.fill(&options.output_directory, &mut self.remarks);
         let cwd = unescape_path(&facts.process.cwd);
@@ -499,21 +510,36 @@ impl Namer {
         };
         let mut prefix = facts.fill(pattern, &mut self.remarks);
         // Descendants fill the same pattern in, and mostly get the same name as the process that rpd started.
-        if descendant && !facts.names_pid(pattern) {
+        let mut names_pid = facts.names_pid(pattern);
+        if descendant && !names_pid {
             let _ = write!(prefix, "_{}", facts.process.pid);
+            names_pid = true;
         }
-        let base = prefix.clone();
+        let mut base = prefix.clone();
         let mut image = 1;
         // Compared as plain paths, because two spellings (`a/../b`, `b`) would be the same file.
         let key = |prefix: &str| {
             let path = plain(&directory.join(unescape_path(prefix)));
             os_text::escape(path.as_os_str())
         };
-        while !self.used.insert(key(&prefix)) {
+        loop {
+            let is_new = self.used.insert(key(&prefix));
+            let target = Target {
+                directory: directory.clone(),
+                prefix: prefix.clone(),
+            };
+            if is_new && is_free(&target) {
+                return target;
+            }
+            if is_new && !names_pid {
+                names_pid = true;
+                let _ = write!(base, "_{}", facts.process.pid);
+                prefix.clone_from(&base);
+                continue;
+            }
             image += 1;
             prefix = format!("{base}_{image}");
         }
-        Target { directory, prefix }
     }
 
     /// Takes over the names that another `Namer` has given: those of earlier passes, whose directories do not make names distinct

@@ -66,6 +66,7 @@ pub mod destination;
 pub mod file;
 pub mod flame;
 pub mod html;
+mod joint;
 mod json;
 mod operations;
 pub mod otf2;
@@ -81,6 +82,8 @@ pub mod rpd_file;
 pub mod settings;
 mod streams;
 pub mod table;
+mod trace_events;
 
-pub use output::{Output, WriteError};
+pub use joint::JointTimeline;
+pub use output::{Output, Placed, Together, WriteError, shown_span};
 pub use registry::write;

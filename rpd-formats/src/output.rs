@@ -20,6 +20,56 @@ pub struct Output<'a> {
     pub target: &'a Target,
 }
 
+/// A recording among several on one time line.
+#[derive(Debug, Clone, Copy)]
+pub struct Placed<'a> {
+    /// The recording.
+    pub session: &'a Session,
+    /// The options of the run.
+    pub options: &'a Options,
+    /// What readers call the process, such as `node1 · rank 3 · train`.
+    pub label: &'a str,
+    /// Nanoseconds to add to its times.
+    pub shift: i64,
+    /// Number of the recording among those on the time line, from 0.
+    pub number: usize,
+    /// Number to add to process and thread ids, so that those of several machines differ.
+    pub first_id: u64,
+}
+
+/// The time that several recordings cover together, and what is said of them.
+#[derive(Debug, Clone, Default)]
+pub struct Together {
+    /// Title, such as `64 ranks`.
+    pub title: String,
+    /// Sentences about the recordings.
+    pub notes: Vec<String>,
+    /// Start of the first record in nanoseconds, with its recording's shift.
+    pub first: u64,
+    /// End of the last record, with its recording's shift.
+    pub last: u64,
+    /// Number of records.
+    pub records: usize,
+    /// Number of recordings.
+    pub recordings: usize,
+}
+
+/// Calls, dispatches and copies of a recording: how many, and the time from the first to the last, in nanoseconds; `None`
+/// without any.
+pub fn shown_span(session: &Session) -> Option<(usize, u64, u64)> {
+    let dispatches = session.kernel_dispatches();
+    let spans = [
+        session.calls.span(),
+        dispatches.span(),
+        session.copies.span(),
+    ];
+    let count = session.calls.len() + dispatches.len() + session.copies.len();
+    let all = spans.into_iter().flatten();
+    all.map(|(first, last)| (first.0, last.0))
+        .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        .map(|(first, last)| (count, first, last))
+}
+
 /// Reason why an output could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

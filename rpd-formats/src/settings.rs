@@ -4,6 +4,7 @@
 use std::fmt;
 
 use rpd_core::domain::Domain;
+use rpd_core::launcher::{self, Place};
 use rpd_core::naming::{Facts, Target};
 use rpd_core::options::{Format, Options, SamplingMethod, ThreadTraceOptions, TracedCounter};
 use rpd_core::session::{Provider, Session};
@@ -160,7 +161,62 @@ pub(crate) fn of_database(session: &Session, options: &Options, target: &Target)
     settings.0.retain(|(key, _)| KEYS.contains(key));
     // Counted dispatches have rows among the dispatches; this setting is whether they were also traced.
     let only_counted = session.dispatches.is_empty() && !session.counted.is_empty();
-    settings.with("kernel_trace", !only_counted)
+    let settings = settings.with("kernel_trace", !only_counted);
+    let place = place(session, options);
+    let process = &session.process;
+    let anchors: Vec<Value> = process
+        .anchors()
+        .map(|anchor| json!([anchor.time.0, anchor.real_time]))
+        .collect();
+    // What is not known has no key, so that it cannot be taken for a value.
+    let optional = [
+        (keys::RANK, place.rank.map(Value::from)),
+        (keys::RANKS, place.size.map(Value::from)),
+        (
+            keys::LAUNCHER,
+            place.rank.map(|_| Value::from(place.launcher)),
+        ),
+        (keys::ANCHORS, (!anchors.is_empty()).then(|| anchors.into())),
+        (keys::ENDED, (!session.ledger.ended).then(|| false.into())),
+    ];
+    optional
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .fold(settings, |settings, (key, value)| settings.with(key, value))
+}
+
+/// Keys of what a database has of a process, and configuration files do not have.
+pub(crate) mod keys {
+    /// Rank of the process.
+    pub(crate) const RANK: &str = "mpi_rank";
+    /// Number of ranks.
+    pub(crate) const RANKS: &str = "mpi_size";
+    /// Name of the launcher.
+    pub(crate) const LAUNCHER: &str = "launcher";
+    /// Moments as pairs: time of the recording, Unix time; in nanoseconds.
+    pub(crate) const ANCHORS: &str = "clock_anchors";
+    /// False where recording did not end in good order: the process was killed.
+    pub(crate) const ENDED: &str = "ended";
+}
+
+/// The place of the process among those of its launcher.
+fn place(session: &Session, options: &Options) -> Place {
+    let process = &session.process;
+    if process.place.rank.is_some() {
+        return process.place.clone();
+    }
+    launcher::place(|name| {
+        let mut own = process.environment.iter();
+        let own = own.find(|(key, _)| key == name);
+        let own = own.map(|(_, value)| value.as_str());
+        // Which variables count is an option of rpd; what they say is the process's own.
+        let of_rpd = options.launch_environment.get(name);
+        own.or_else(|| {
+            of_rpd
+                .filter(|_| launcher::is_choice(name))
+                .map(String::as_str)
+        })
+    })
 }
 
 /// The settings of the recording, followed by those of outputs. Settings of features that rpd lacks have the value that

@@ -237,6 +237,23 @@ impl DatabaseSums {
     /// # Errors
     /// When polars cannot compute its sums, or temporary files cannot be written.
     pub fn add(&mut self, session: &Session, names: KernelNames) -> Result<u64, SummaryError> {
+        let rank = self.pids.len();
+        let left_out = self.add_to(rank, session, names)?;
+        self.pids[rank] = session.process.pid.0.into();
+        Ok(left_out)
+    }
+
+    /// Adds a recording to those that are one rank in tables by rank. Rows of such tables are ordered by the number of the rank.
+    /// Returns the number of records that are left out.
+    ///
+    /// # Errors
+    /// As [`DatabaseSums::add`].
+    pub fn add_to(
+        &mut self,
+        rank: usize,
+        session: &Session,
+        names: KernelNames,
+    ) -> Result<u64, SummaryError> {
         // A session in files may have more names and groups than fit into memory.
         if let (None, Some(storage)) = (&self.storage, &session.storage) {
             self.names.spill_to(storage);
@@ -244,7 +261,10 @@ impl DatabaseSums {
             self.storage = Some(storage.clone());
         }
         let statistics = Statistics::from_database(session, names)?;
-        let rank = self.pids.len() as u64;
+        while self.pids.len() <= rank {
+            self.pids.push(self.pids.len() as u64);
+        }
+        let rank = rank as u64;
         let mut rows: Vec<GroupRow> = Vec::new();
         statistics.each_group(|group| {
             let domain = domain_of(group.key);
@@ -269,7 +289,6 @@ impl DatabaseSums {
             Ok(())
         })?;
         self.groups.add(frame_of(&rows)?)?;
-        self.pids.push(session.process.pid.0.into());
         Ok(statistics.left_out())
     }
 

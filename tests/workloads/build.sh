@@ -64,6 +64,7 @@ program starts starts
 program server server -lhip -lroctx
 program steps steps -lhip -lroctx
 program regions regions -lhip -lroctx
+program ranks ranks -lhip -lroctx
 program open-ranges open-ranges -lhip -lroctx
 program results results -lhip
 program streams streams -lhip

@@ -1,5 +1,7 @@
 //! `rpd convert`: writes the outputs of a run from its database.
 
+mod joint;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -69,6 +71,18 @@ struct Arguments {
     /// Begin CSV fields that a spreadsheet would take for a formula (=, +, -, @) with an apostrophe
     #[arg(long)]
     csv_safe: bool,
+    /// Write one file with the time line of all recordings, for pftrace, json and html: by host, rank and GPU, with the clocks
+    /// of hosts aligned
+    #[arg(long)]
+    one_timeline: bool,
+    /// Message of ROCTx ranges in which all ranks wait for one another, for --one-timeline; may be given several times
+    /// [default: MPI_Barrier]
+    #[arg(long, value_name = "MESSAGE")]
+    barrier: Vec<String>,
+    /// Add the recordings to the data set in this directory, for parquet: partitioned by host, rank and kind of record. A
+    /// recording that is there already is replaced
+    #[arg(long, value_name = "DIR", conflicts_with = "one_timeline")]
+    dataset: Option<PathBuf>,
     /// File of libotf2, for -f otf2 [default: the one that the loader finds]
     #[arg(long, value_name = "PATH")]
     otf2_library: Option<PathBuf>,
@@ -155,6 +169,14 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     }
     let paths = given.inputs.paths(NAME)?;
     let window = given.window.resolve(NAME, &paths)?;
+    if let Some(directory) = &given.dataset {
+        joint::dataset(&given, directory, &paths, window.as_ref())?;
+        return Ok(exit_status::SUCCESS);
+    }
+    if given.one_timeline {
+        joint::timeline(&given, &paths, window.as_ref(), compat)?;
+        return Ok(exit_status::SUCCESS);
+    }
     let load = LoadOptions {
         args: given
             .formats

@@ -173,6 +173,15 @@ fn databases(directory: &Path, ending: &str, depth: usize) -> std::io::Result<Ve
     Ok(found)
 }
 
+/// Messages of ROCTx ranges in which all ranks wait for one another: those given, or that of MPI's barrier.
+fn barriers(given: &[String]) -> Vec<String> {
+    if given.is_empty() {
+        vec!["MPI_Barrier".to_owned()]
+    } else {
+        given.to_vec()
+    }
+}
+
 /// Options for names of kernels.
 #[derive(Debug, Args)]
 struct Naming {

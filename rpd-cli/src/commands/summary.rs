@@ -1,5 +1,7 @@
 //! `rpd summary`: durations by domain, by rank, by region.
 
+mod by;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +12,7 @@ use rpd_core::session::LoadOptions;
 use rpd_formats::destination::Destination;
 use rpd_formats::rocpd::read::InputFile;
 use rpd_formats::table::{Cell, Column, ColumnKind, View};
-use rpd_summary::database::{DatabaseSums, SummaryTable};
+use rpd_summary::database::{DatabaseSums, SummaryRow, SummaryTable};
 
 use super::tables::{TableOptions, TimeOptions, note, printer};
 use super::window::WindowOptions;
@@ -45,6 +47,18 @@ struct Arguments {
     /// Repeat each table with a row for each process
     #[arg(long)]
     summary_by_rank: bool,
+    /// One row for each rank or host instead of one for each process, with the ranks that are missing or were killed, what is
+    /// unequal among them, those that take longer than the others, and who waits for whom in collective operations
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        conflicts_with = "summary_by_rank"
+    )]
+    by: Option<by::GroupBy>,
+    /// Message of ROCTx ranges in which all ranks wait for one another; may be given several times [default: MPI_Barrier]
+    #[arg(long, value_name = "MESSAGE")]
+    barrier: Vec<String>,
     /// Calls to include, by the first word of their category, such as HIP, HSA, MARKER; NONE for none [default: all]
     #[arg(long, value_name = "NAME")]
     region_categories: Option<Vec<String>>,
@@ -79,6 +93,14 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let directory = output_directory(given.output_path.as_deref(), compat);
     let paths = given.inputs.paths(NAME)?;
     let window = given.window.resolve(NAME, &paths)?;
+    if let Some(group_by) = given.by {
+        let files = by::Files {
+            directory,
+            prefix: output_file.filter(|name| !name.is_empty()),
+        };
+        by::run(&given, group_by, &paths, window.as_ref(), &files, compat)?;
+        return Ok(0);
+    }
     let mut sums = DatabaseSums::new(compat);
     let mut ranks = Vec::new();
     // Arguments of calls take the most memory, and no table shows them.
@@ -145,16 +167,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         return Ok(0);
     }
     let look = given.format.table_format();
-    let mut prefix = output_file.unwrap_or_default();
-    if prefix == "-" {
-        return Err(Failure::usage(
-            "summary: several tables in this format are several files: -o - needs --format table",
-        )
-        .into());
-    }
-    if !prefix.is_empty() {
-        prefix.push("_");
-    }
+    let prefix = file_prefix(output_file)?;
     for (_, by_rank) in sets {
         for table in tables(by_rank)? {
             let ending = format!("{}.{}", table.name, look.extension());
@@ -169,7 +182,27 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     Ok(0)
 }
 
+/// What stands before the names of tables in those of files.
+fn file_prefix(output_file: Option<OsString>) -> Result<OsString> {
+    let mut prefix = output_file.unwrap_or_default();
+    if prefix == "-" {
+        return Err(Failure::usage(
+            "summary: several tables in this format are several files: -o - needs --format table",
+        )
+        .into());
+    }
+    if !prefix.is_empty() {
+        prefix.push("_");
+    }
+    Ok(prefix)
+}
+
 impl Arguments {
+    /// Messages of ranges in which all ranks wait for one another.
+    fn barriers(&self) -> Vec<String> {
+        super::barriers(&self.barrier)
+    }
+
     fn view(&self, compat: Compat, output: &Destination) -> View {
         let look = self.format.table_format();
         (self.tables).view(look, self.times.units, compat, output, None)
@@ -197,6 +230,21 @@ fn columns(by_rank: bool) -> Vec<Column> {
         .collect()
 }
 
+/// The cells of a row behind those that say which process it is of.
+fn figures(row: &SummaryRow<'_>) -> [Cell; 8] {
+    [
+        Cell::from(&*row.name),
+        row.calls.into(),
+        row.total.into(),
+        row.average.into(),
+        row.percentage.into(),
+        row.min.into(),
+        row.max.into(),
+        // One record has no deviation; the column keeps its numeric type.
+        row.std_dev.unwrap_or(f64::NAN).into(),
+    ]
+}
+
 fn print(
     table: &SummaryTable<'_>,
     by_rank: bool,
@@ -211,17 +259,7 @@ fn print(
             let rank = &ranks[row.rank];
             cells.extend([Cell::from(rank.pid), Cell::from(&*rank.hostname)]);
         }
-        cells.extend([
-            Cell::from(&*row.name),
-            row.calls.into(),
-            row.total.into(),
-            row.average.into(),
-            row.percentage.into(),
-            row.min.into(),
-            row.max.into(),
-            // One record has no deviation; the column keeps its numeric type.
-            row.std_dev.unwrap_or(f64::NAN).into(),
-        ]);
+        cells.extend(figures(&row));
         printer.row(cells)?;
     }
     note(NAME, view.format, &printer.finish()?);

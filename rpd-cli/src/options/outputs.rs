@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rpd_core::compat::Difference;
 use rpd_core::environment::EnvironmentSelection;
+use rpd_core::launcher;
 use rpd_core::naming;
 use rpd_core::options::{Format, KernelNames, Layout};
 use rpd_core::text::os_text;
@@ -52,7 +53,7 @@ impl Resolver<'_> {
             && !patterns.into_iter().any(naming::distinguishes_ranks)
         {
             self.warn(format!(
-                "{}: if {number} ranks run rpd, they overwrite one another's files: add %rank% or %pid%",
+                "{}: if {number} ranks run rpd, files of all but one get their process id appended: add %rank% or %pid%",
                 given.output_file.name()
             ));
         }
@@ -60,12 +61,18 @@ impl Resolver<'_> {
         naming_variables.extend(ranks.naming);
         let environment = given.output_environment.value().unwrap_or_default();
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let recorded_variables: BTreeSet<&str> = patterns
+        let mut recorded_variables: BTreeSet<&str> = patterns
             .into_iter()
             .flat_map(naming::variables)
             .chain(naming_variables.keys().map(String::as_str))
             .filter(|name| name.bytes().all(is_word) && !environment.keeps(name))
             .collect();
+        // Whatever else is stored: without its place a recording cannot be told from those of other ranks.
+        for name in launcher::variables() {
+            if !environment.keeps(name) {
+                recorded_variables.insert(name);
+            }
+        }
         Ok(Files {
             recorded_variables: recorded_variables.into_iter().map(str::to_owned).collect(),
             formats,

@@ -38,6 +38,8 @@ pub(super) struct Outcome {
     pub(super) files: Vec<PathBuf>,
     /// Errors, each a line for the user.
     pub(super) errors: Vec<String>,
+    /// A sentence about names of files that another rpd has.
+    pub(super) renamed: Option<String>,
     /// Addresses of call stacks that were not looked up in time.
     pub(super) symbols_left_out: usize,
     /// Records that are in no statistics, because their times cannot be.
@@ -52,6 +54,7 @@ impl Outcome {
             ended_early: false,
             files: Vec::new(),
             errors: Vec::new(),
+            renamed: None,
             symbols_left_out: 0,
             times_left_out: 0,
         }
@@ -150,6 +153,9 @@ pub(super) fn of_process(
     };
     parts.push(written);
     lines.push(format!("{name}: {}", parts.join("; ")));
+    if let Some(sentence) = &outcome.renamed {
+        lines.push(format!("{name}: {sentence}"));
+    }
     // A file that is expected and absent looks like a loss.
     if options.formats.contains(&Format::Csv) && !outcome.files.is_empty() {
         let left_out = rpd_formats::csv::left_out(session, options);

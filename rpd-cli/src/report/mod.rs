@@ -1,5 +1,6 @@
 //! Report after the target's end: from recordings to files, tables and the ledger.
 
+mod claim;
 mod comparison;
 mod config;
 mod confine;
@@ -31,6 +32,7 @@ use crate::isolation::isolated;
 use crate::process::spawn::TargetEnd;
 use crate::run_directory::{Recording, RunDirectory, RunState};
 use crate::thread_trace::collected;
+use claim::{Claim, Taken};
 pub(crate) use comparison::Comparison;
 pub(crate) use confine::ConfinedDirectory;
 use ledger::Outcome;
@@ -320,7 +322,8 @@ impl Report<'_> {
         if session.is_empty() && !options.output_config {
             return Ok(());
         }
-        let target = self.target(recording, session, state)?;
+        // Held until all files are there: another rpd that comes to the same name meanwhile takes another one.
+        let (target, _claim) = self.target(recording, session, state, outcome)?;
         // Before the first file: a later report of this run must not use these names again.
         if !self.is_snapshot {
             self.run.set_state(state)?;
@@ -380,13 +383,15 @@ impl Report<'_> {
         }
     }
 
-    /// Paths of the recording's outputs, which are the same at every attempt.
+    /// Paths of the recording's outputs, which are the same at every attempt, and what keeps other processes of rpd from
+    /// using them meanwhile.
     fn target(
         &self,
         recording: &Recording,
         session: &Session,
         state: &mut RunState,
-    ) -> Result<Target> {
+        outcome: &mut Outcome,
+    ) -> Result<(Target, Option<Claim>)> {
         let check = |target: &Target| match self.confined {
             Some(confined) => confined.check(target, self.options),
             None => Ok(()),
@@ -395,7 +400,7 @@ impl Report<'_> {
         if let Some(target) = state.targets.get(directory)
             && check(target).is_ok()
         {
-            return Ok(target.clone());
+            return Ok((target.clone(), None));
         }
         let facts = Facts {
             process: &session.process,
@@ -403,10 +408,34 @@ impl Report<'_> {
             hostname: self.hostname,
         };
         let descendant = !state.is_root(&recording.image);
-        let target = state.names.target(&facts, descendant);
+        let mut claim = None;
+        let mut taken: Option<Target> = None;
+        let target = state.names.free_target(&facts, descendant, &mut |target| {
+            // Nothing is made where nothing may be written; that is refused below. Snapshots have directories of their own.
+            if check(target).is_err() || self.is_snapshot {
+                return true;
+            }
+            match Claim::take(target, self.options) {
+                Taken::Free(own) => {
+                    claim = own;
+                    true
+                }
+                Taken::ByAnother => {
+                    taken.get_or_insert_with(|| target.clone());
+                    false
+                }
+            }
+        });
         check(&target)?;
+        if let Some(taken) = taken {
+            outcome.renamed = Some(format!(
+                "another rpd of the same time writes {}: the files of this process are {}",
+                shown(&taken.file("*")),
+                shown(&target.file("*")),
+            ));
+        }
         state.targets.insert(directory.clone(), target.clone());
-        Ok(target)
+        Ok((target, claim))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rpd_spool::format::{RecordHeader, TimedText};
 use rpd_spool::record::RecordKind;
-use rpd_spool::writer::{now, record_len};
+use rpd_spool::writer::{now, real_now, record_len};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::process::{self, Process};
@@ -49,7 +49,8 @@ pub(crate) fn note(text: &str) {
 /// Writes that recording ended in good order; only the first call counts.
 pub(crate) fn end(process: &Process) {
     if process.end() {
-        write_to(process, &moment(RecordKind::End, 0, b""), b"");
+        // With the time of day beside the recording's own, as the first record has it.
+        write_to(process, &moment(RecordKind::End, real_now(), b""), b"");
         process.directory.remove_spares();
     }
 }

@@ -341,3 +341,28 @@ fn namer_gives_passes_of_a_run_different_files() {
     assert_eq!(name(1, "../y"), "/out/pass_1/../y_results.db");
     assert_eq!(name(2, "./../y"), "/out/pass_2/./../y_2_results.db");
 }
+
+#[test]
+fn names_that_another_run_has_get_the_pid() {
+    let process = process(&["app"]);
+    let options = Options {
+        output_directory: "/out".to_owned(),
+        output_file: "x".to_owned(),
+        ..Options::default()
+    };
+    let facts = Facts {
+        process: &process,
+        options: &options,
+        hostname: "node1",
+    };
+    let named = |taken: &[&str]| {
+        let mut is_free = |target: &Target| !taken.contains(&target.prefix.as_str());
+        let mut namer = Namer::default();
+        namer.free_target(&facts, false, &mut is_free).prefix
+    };
+    let pid = process.pid;
+    assert_eq!(named(&[]), "x");
+    assert_eq!(named(&["x"]), format!("x_{pid}"));
+    let second = format!("x_{pid}");
+    assert_eq!(named(&["x", &second]), format!("x_{pid}_2"));
+}

@@ -54,6 +54,7 @@ use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, CounterId, KernelId, Nanoseconds, OperationId,
     ProcessId, StringId, ThreadId,
 };
+use crate::launcher::{self, Place};
 use crate::storage::column::Storage;
 
 /// The library through which the collector received the events of a process.
@@ -66,6 +67,15 @@ pub enum Provider {
     Direct,
     /// CUPTI, in a process without HIP or HSA.
     Cuda,
+}
+
+/// One moment on two clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockAnchor {
+    /// The clock of the recording.
+    pub time: Nanoseconds,
+    /// `CLOCK_REALTIME`, in nanoseconds since the Unix epoch.
+    pub real_time: u64,
 }
 
 /// The process that was recorded, as the collector found it when it was loaded.
@@ -86,8 +96,12 @@ pub struct Process {
     pub init_time: Nanoseconds,
     /// End of recording: as the collector wrote it, or the latest time in any record.
     pub fini_time: Nanoseconds,
-    /// `CLOCK_REALTIME` at `init_time`, in nanoseconds since the Unix epoch.
+    /// `CLOCK_REALTIME` at `init_time`, in nanoseconds since the Unix epoch; 0 when it is not known.
     pub real_time: u64,
+    /// The two clocks when recording ended; `None` when the process was killed, and in recordings that do not have it.
+    pub last_anchor: Option<ClockAnchor>,
+    /// Place that a database has for the process. [`Process::launched`] is the place of any process.
+    pub place: Place,
     /// Whether the process was made by `fork` and has not called `exec` since.
     pub forked: bool,
     /// Number of children that the parent had when the collector was loaded.
@@ -109,6 +123,28 @@ impl Process {
     /// Converts a time of the recording to Unix time in nanoseconds.
     pub fn real_at(&self, time: Nanoseconds) -> u64 {
         (self.real_time.saturating_add(time.0)).saturating_sub(self.init_time.0)
+    }
+
+    /// The place that the process's launcher gave it: what was stored with the recording, or else what the variables of the
+    /// process tell.
+    pub fn launched(&self) -> Place {
+        if self.place.rank.is_some() {
+            return self.place.clone();
+        }
+        launcher::place(|name| {
+            let mut variables = self.environment.iter();
+            let found = variables.find(|(key, _)| key == name);
+            found.map(|(_, value)| value.as_str())
+        })
+    }
+
+    /// The moments of which both clocks are known, in their order: up to two.
+    pub fn anchors(&self) -> impl Iterator<Item = ClockAnchor> {
+        let first = (self.real_time != 0).then_some(ClockAnchor {
+            time: self.init_time,
+            real_time: self.real_time,
+        });
+        first.into_iter().chain(self.last_anchor)
     }
 }
 

@@ -2,6 +2,7 @@
 //! that a page over millions of records is as quick as one over a thousand.
 
 mod code;
+mod joint;
 mod samples;
 mod tables;
 mod timeline;
@@ -22,6 +23,8 @@ use crate::{Output, WriteError};
 
 /// File name after the prefix.
 pub(crate) const FILE: &str = "report.html";
+
+pub(crate) use joint::JointPage;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -56,32 +59,38 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     })?;
     let mut file = TextFile::create(path)?;
     let title = format!("rpd: {}", program(session));
-    let mut rest = PAGE;
-    // In the order of the page; what is put in is not looked through again.
-    for mark in ["%title%", "%style%", "%data%", "%script%"] {
-        let Some((before, after)) = rest.split_once(mark) else {
-            continue;
-        };
-        file.buffer.extend_from_slice(before.as_bytes());
-        let text = match mark {
-            "%title%" => &escape_html(&title),
-            "%style%" => STYLE,
-            "%script%" => SCRIPT,
-            _ => {
-                write_data(
-                    &mut Data(&mut file),
-                    &timeline,
-                    stats.unwrap_or(&none),
-                    options,
-                )?;
-                ""
-            }
-        };
-        file.buffer.extend_from_slice(text.as_bytes());
-        rest = after;
-    }
-    file.buffer.extend_from_slice(rest.as_bytes());
+    let rest = begin(&mut file, &title);
+    write_data(
+        &mut Data(&mut file),
+        &timeline,
+        stats.unwrap_or(&none),
+        options,
+    )?;
+    end(&mut file, rest);
     Ok(vec![file.finish()?])
+}
+
+/// Writes the page up to its data; returns what follows these.
+fn begin(file: &mut TextFile, title: &str) -> &'static str {
+    // In the order of the page; what is put in is not looked through again.
+    let rest = put(file, PAGE, "%title%", &escape_html(title));
+    let rest = put(file, rest, "%style%", STYLE);
+    put(file, rest, "%data%", "")
+}
+
+/// Writes the page behind its data.
+fn end(file: &mut TextFile, rest: &str) {
+    let rest = put(file, rest, "%script%", SCRIPT);
+    file.buffer.extend_from_slice(rest.as_bytes());
+}
+
+/// Writes the template up to `mark`, and `text` in its place; returns what follows.
+fn put<'p>(file: &mut TextFile, page: &'p str, mark: &str, text: &str) -> &'p str {
+    // A test checks that the template has each mark.
+    let (before, after) = page.split_once(mark).unwrap_or((page, ""));
+    file.buffer.extend_from_slice(before.as_bytes());
+    file.buffer.extend_from_slice(text.as_bytes());
+    after
 }
 
 /// The file name of the program.

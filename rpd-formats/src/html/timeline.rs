@@ -14,6 +14,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 use super::tracks::{BINS, Bins, Keys, Track};
 use crate::json::Object;
+use crate::output::shown_span;
 
 /// Greatest number of records of which slices are shown one by one.
 const EXACT: usize = 12_000;
@@ -62,6 +63,37 @@ impl Keyed for Work {
     }
 }
 
+/// The time that a timeline covers, and what of it is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    /// Begin, on the session's clock.
+    pub(super) origin: u64,
+    /// End, on the session's clock.
+    pub(super) end: u64,
+    /// Whether every record is shown.
+    pub(super) exact: bool,
+    /// Number of tracks of threads.
+    pub(super) threads: usize,
+}
+
+impl Extent {
+    /// The extent of a timeline of one session.
+    fn from_session(session: &Session) -> Extent {
+        let (records, origin, end) = shown_span(session).unwrap_or_default();
+        Extent {
+            origin: origin.min(end),
+            end,
+            exact: is_exact(records),
+            threads: THREADS,
+        }
+    }
+}
+
+/// Whether so many records are shown one by one.
+pub(super) fn is_exact(records: usize) -> bool {
+    records <= EXACT
+}
+
 /// The tracks of a page's timeline.
 pub(super) struct Timeline<'a> {
     session: &'a Session,
@@ -87,24 +119,24 @@ impl<'a> Timeline<'a> {
     /// # Errors
     /// When the records of a long recording cannot be stored while they are put in order.
     pub(super) fn new(session: &'a Session, options: &Options) -> io::Result<Timeline<'a>> {
-        let dispatches = session.kernel_dispatches();
-        let spans = [
-            session.calls.span(),
-            dispatches.span(),
-            session.copies.span(),
-        ];
-        let (origin, end) = spans
-            .into_iter()
-            .flatten()
-            .fold((u64::MAX, 0), |(origin, end), (first, last)| {
-                (first.0.min(origin), last.0.max(end))
-            });
+        Timeline::within(session, options, Extent::from_session(session))
+    }
+
+    /// The part of a timeline that shows a session. Its records lie within `extent`.
+    ///
+    /// # Errors
+    /// As [`Timeline::new`].
+    pub(super) fn within(
+        session: &'a Session,
+        options: &Options,
+        extent: Extent,
+    ) -> io::Result<Timeline<'a>> {
         let mut timeline = Timeline {
             session,
             names: ExtendedStrings::new(&session.strings),
-            origin: origin.min(end),
-            end,
-            exact: session.calls.len() + dispatches.len() + session.copies.len() <= EXACT,
+            origin: extent.origin,
+            end: extent.end,
+            exact: extent.exact,
             tracks: Vec::new(),
             shown: Vec::new(),
             numbers: HashMap::new(),
@@ -114,7 +146,7 @@ impl<'a> Timeline<'a> {
             gap_count: 0,
         };
         timeline.device_tracks(options)?;
-        timeline.thread_tracks();
+        timeline.thread_tracks(extent.threads);
         timeline.number_names();
         Ok(timeline)
     }
@@ -135,6 +167,31 @@ impl<'a> Timeline<'a> {
                 });
             }
         }
+    }
+
+    /// Makes the tracks a part of a page with others: their labels begin with `label`, names are numbered by `names`, which
+    /// has those of all, and stacks are left out.
+    pub(super) fn join(&mut self, label: &str, names: &mut HashMap<String, u32>) {
+        for track in &mut self.tracks {
+            track.label = format!("{label} · {}", track.label);
+            track.stacks.clear();
+        }
+        for (id, number) in &mut self.numbers {
+            let text = self.names.get(StringId(*id));
+            let next = names.len() as u32;
+            *number = match names.get(text) {
+                Some(known) => *known,
+                None => {
+                    names.insert(text.to_owned(), next);
+                    next
+                }
+            };
+        }
+    }
+
+    /// Number of tracks that are left out because they have few records.
+    pub(super) fn left_out(&self) -> usize {
+        self.left_out
     }
 
     /// The session that it is of.
@@ -268,7 +325,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// Calls and markers of each thread.
-    fn thread_tracks(&mut self) {
+    fn thread_tracks(&mut self, most: usize) {
         let session = self.session;
         let calls = &session.calls;
         let is_call = session
@@ -286,8 +343,8 @@ impl<'a> Timeline<'a> {
         }
         let mut order = threads.list.clone();
         order.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        self.left_out += order.len().saturating_sub(THREADS);
-        order.truncate(THREADS);
+        self.left_out += order.len().saturating_sub(most);
+        order.truncate(most);
         order.sort_by_key(|(key, _)| *key);
         let mut tracks = threads.tracks(order.into_iter().map(|((thread, calls), _)| {
             let what = if calls { "calls" } else { "markers" };
@@ -358,21 +415,7 @@ impl<'a> Timeline<'a> {
 
     /// A sentence about the extent of the timeline and the tracks that are left out.
     pub(super) fn detail(&self) -> String {
-        let mut text = if self.exact {
-            String::from("Every record is shown.")
-        } else {
-            format!(
-                "Records are summed up in {BINS} steps: height is the share of time that is busy, colour the name that \
-                takes most of it."
-            )
-        };
-        if self.left_out > 0 {
-            text.push_str(&format!(
-                " {} tracks with fewer records are left out.",
-                self.left_out
-            ));
-        }
-        text
+        detail(self.exact, self.left_out)
     }
 
     /// The names that slices refer to, by number.
@@ -464,6 +507,24 @@ impl<'a> Timeline<'a> {
             .text("top", &base64(&top.collect::<Vec<_>>()))
             .end()
     }
+}
+
+/// A sentence about what a timeline shows.
+pub(super) fn detail(exact: bool, left_out: usize) -> String {
+    let mut text = if exact {
+        String::from("Every record is shown.")
+    } else {
+        format!(
+            "Records are summed up in {BINS} steps: height is the share of time that is busy, colour the name that \
+            takes most of it."
+        )
+    };
+    if left_out > 0 {
+        text.push_str(&format!(
+            " {left_out} tracks with fewer records are left out."
+        ));
+    }
+    text
 }
 
 /// A frame in one line.

@@ -3,6 +3,7 @@
 
 mod cells;
 mod counters;
+mod dataset;
 mod info;
 mod records;
 mod samples;
@@ -24,6 +25,7 @@ use crate::rocpd::identity::{self, Node};
 use crate::{Output, WriteError};
 
 pub use cells::write_cells;
+pub use dataset::{Added, Dataset};
 
 /// Writes `<prefix>_<table>.parquet` for every table that has rows, and returns their names: `regions`, `kernels`,
 /// `memory_copies`, `memory_allocations`, `scratch_memory`, `pc_samples`, `thread_trace_instructions`, `thread_trace_waves`, and what describes them: `processes`, `agents`,

@@ -9,8 +9,8 @@ use rpd_core::session::{Process, Session};
 use rpd_core::storage::by_id::ById;
 
 use super::proto::{field, nested, text, uint};
-use crate::WriteError;
 use crate::file::TextFile;
+use crate::{Placed, WriteError};
 
 /// Value `BUILTIN_CLOCK_BOOTTIME`.
 const BOOTTIME: u64 = 6;
@@ -99,13 +99,24 @@ pub(super) struct Trace {
     last_track: u64,
     /// Whether the trace has the name of an event (1), by number of the name.
     event_names: ById<u8>,
+    /// Nanoseconds to add to the times of packets.
+    pub(super) shift: i64,
+    /// Number to add to process and thread ids.
+    pub(super) first_id: u64,
+    /// What the process is called, if not by its program.
+    pub(super) label: Option<String>,
     annotation_names: HashMap<Box<str>, u64>,
 }
 
 impl Trace {
-    pub(super) fn new(file: TextFile, session: &Session) -> Trace {
+    /// The trace of a recording; with `placed`, a part of the trace of several.
+    pub(super) fn new(file: TextFile, session: &Session, placed: Option<&Placed<'_>>) -> Trace {
         let process = &session.process;
-        let sequence_id = u64::from(process.pid.0).max(1);
+        let sequence_id = match placed {
+            // Processes of several machines may have the same id.
+            Some(placed) => placed.number as u64 + 1,
+            None => u64::from(process.pid.0).max(1),
+        };
         let mut sequence = Vec::new();
         uint(&mut sequence, field::packet::SEQUENCE, sequence_id);
         uint(&mut sequence, field::packet::SEQUENCE_FLAGS, CONTINUED);
@@ -117,6 +128,9 @@ impl Trace {
             // Few enough bits for a short number: every event has one.
             last_track: process_id >> 15,
             event_names: ById::zeros(session.strings.len(), session.storage.as_ref()),
+            shift: placed.map_or(0, |placed| placed.shift),
+            first_id: placed.map_or(0, |placed| placed.first_id),
+            label: placed.map(|placed| placed.label.to_owned()),
             annotation_names: (1..)
                 .zip(ANNOTATIONS)
                 .map(|(number, &name)| (name.into(), number))
@@ -135,7 +149,10 @@ impl Trace {
             uint(out, field::packet::FIRST_ON_SEQUENCE, 1);
             nested(out, field::packet::CLOCK_SNAPSHOT, |out| {
                 let known = [
-                    (BOOTTIME, process.init_time.0),
+                    (
+                        BOOTTIME,
+                        process.init_time.0.saturating_add_signed(self.shift),
+                    ),
                     (REALTIME, process.real_time),
                 ];
                 for (id, time) in known.into_iter().filter(|(_, time)| *time != 0) {
@@ -170,7 +187,11 @@ impl Trace {
     #[inline]
     pub(super) fn packet(&mut self, time: u64, fill: impl FnOnce(&mut Vec<u8>)) {
         nested(&mut self.file.buffer, field::PACKET, |out| {
-            uint(out, field::packet::TIMESTAMP, time);
+            uint(
+                out,
+                field::packet::TIMESTAMP,
+                time.saturating_add_signed(self.shift),
+            );
             out.extend_from_slice(&self.sequence);
             fill(out);
         });

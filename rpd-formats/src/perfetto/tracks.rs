@@ -131,17 +131,21 @@ impl Tracks {
     pub(super) fn new(trace: &mut Trace, session: &Session, options: &Options) -> Tracks {
         let process = trace.new_track();
         let facts = &session.process;
-        let pid = u64::from(facts.pid.0);
+        let pid = trace.first_id + u64::from(facts.pid.0);
+        let label = trace.label.take();
+        let start = facts.init_time.0.saturating_add_signed(trace.shift);
         describe(trace, process, None, "", |out| {
             nested(out, field::track::PROCESS, |out| {
                 uint(out, field::process::PID, pid);
                 for word in &facts.command {
                     text(out, field::process::COMMAND, word);
                 }
-                if let Some(program) = facts.command.first() {
+                if let Some(label) = &label {
+                    text(out, field::process::NAME, label);
+                } else if let Some(program) = facts.command.first() {
                     text(out, field::process::NAME, program);
                 }
-                uint(out, field::process::START, facts.init_time.0);
+                uint(out, field::process::START, start);
             });
         });
         let mut tracks = Tracks {
@@ -173,6 +177,7 @@ impl Tracks {
             .filter(|resource| resource.kind == ResourceKind::Thread)
             .map(|resource| (resource.resource, &*resource.name))
             .collect();
+        let first_id = trace.first_id;
         let main = ThreadId(process.pid.0);
         let program = process.command.first().map_or("", String::as_str);
         let program = program.rsplit('/').next().unwrap_or_default();
@@ -192,8 +197,8 @@ impl Tracks {
             let track = trace.new_track();
             describe(trace, track, Some(self.process), &lanes.name, |out| {
                 nested(out, field::track::THREAD, |out| {
-                    uint(out, field::thread::PID, process.pid.0.into());
-                    uint(out, field::thread::TID, thread.0.into());
+                    uint(out, field::thread::PID, first_id + u64::from(process.pid.0));
+                    uint(out, field::thread::TID, first_id + u64::from(thread.0));
                     text(out, field::thread::NAME, shown);
                 });
             });

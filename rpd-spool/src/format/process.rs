@@ -103,7 +103,7 @@ pub struct TimedText {
     /// Time at which the record was written.
     pub time: u64,
     /// Number of forked children that wrote the note, in a note that such children write: the text is that of the
-    /// first. 0 in other notes.
+    /// first. 0 in other notes. In the end, `CLOCK_REALTIME` at `time`, in nanoseconds since the Unix epoch.
     pub value: u64,
     /// Length of the text in the tail.
     pub text_len: u32,

@@ -183,6 +183,54 @@ pub(super) fn samples(settings: &Settings) -> Result<Vec<Row>> {
     ])
 }
 
+/// Adds up the time of each kernel and rank of the data set whose directory is given, and prints seconds.
+const BY_KERNEL_AND_RANK: &str = "
+import sys, time, duckdb
+begin = time.monotonic()
+duckdb.sql(f\"SELECT name, rank, count(*), sum(duration_ns) FROM read_parquet('{sys.argv[1]}/records/**/*.parquet', \"
+    \"hive_partitioning = true) WHERE kind = 'kernels' GROUP BY name, rank\").fetchall()
+print(time.monotonic() - begin)
+";
+
+/// A data set of many ranks: how fast it is written, and summed up by an engine.
+pub(super) fn dataset(settings: &Settings) -> Result<Vec<Row>> {
+    const RANKS: &str = "100";
+    const RECORDS: &str = "100000";
+    let directory = tempfile::tempdir()?;
+    let path = directory
+        .path()
+        .to_str()
+        .context("a path that is not text")?;
+    let arguments = [RANKS, RECORDS, path];
+    let text = example(settings, "rpd-formats", "dataset-throughput", &arguments)?;
+    let mut rows = vec![
+        Row::new(
+            "data set of 100 ranks, 10 M records",
+            number_before(&text, " M records/s")?,
+            "M/s",
+            Target::AtLeast(3.0),
+        ),
+        Row::new(
+            "data set of 100 ranks: bytes of a record",
+            number_before(&text, " bytes a record")?,
+            "B",
+            Target::None,
+        ),
+    ];
+    let mut python = Command::new("python3");
+    python.args(["-c", BY_KERNEL_AND_RANK, path]);
+    match shell::output(&mut python) {
+        Ok(seconds) => rows.push(Row::new(
+            "1000 ranks by kernel and rank in DuckDB, at the rate of 100",
+            10.0 * seconds.trim().parse::<f64>()?,
+            "s",
+            Target::AtMost(10.0),
+        )),
+        Err(error) => println!("skipped: by kernel and rank in DuckDB: {error:#}"),
+    }
+    Ok(rows)
+}
+
 /// Names of the lines that the example prints, and what each writer has to hold in M records/s.
 const WRITERS: [(&str, f64); 6] = [
     ("csv", 2.0),

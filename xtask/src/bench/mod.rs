@@ -34,6 +34,7 @@ Rows (all of them unless some are named):
   open      opening a session of 10 M records
   stats     statistics over 10 M records
   formats   each writer alone, on synthetic records
+  dataset   a data set of 100 ranks with 100000 records each, and its time by kernel and rank in DuckDB, if python3 has that
   large     opening, each format, statistics and each command that reads databases, for 2 M records, with few texts
             and with long ones that all differ: rate and peak memory
   walks     captures of native call stacks, with framehop's figures beside them

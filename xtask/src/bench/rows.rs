@@ -28,6 +28,7 @@ pub(super) const ALL: &[(&str, Measure)] = &[
     ("open", |_, settings| examples::open(settings)),
     ("stats", |_, settings| examples::statistics(settings)),
     ("formats", |_, settings| examples::formats(settings)),
+    ("dataset", |_, settings| examples::dataset(settings)),
     ("large", |_, settings| examples::large(settings)),
     ("walks", |_, settings| examples::walks(settings)),
     ("python", |_, settings| examples::python_stacks(settings)),

@@ -213,7 +213,7 @@ fn shared_output_name_of_ranks_gives_a_warning() {
         let warnings = plan_with(&format!("-s {line} -- a"), &inherited).warnings;
         warnings
             .iter()
-            .any(|warning| warning.contains("overwrite one another's files"))
+            .any(|warning| warning.contains("get their process id appended"))
     };
     assert!(warned("-o x", "0"));
     assert!(!warned("-o x", "1"), "once is enough");

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::super::{
-    CodeObject, HostFunction, KernelSymbol, Process, Provider, Region, ResourceKind, ResourceName,
-    Session, Table,
+    ClockAnchor, CodeObject, HostFunction, KernelSymbol, Process, Provider, Region, ResourceKind,
+    ResourceName, Session, Table,
 };
 use crate::agent::Agent;
 use crate::domain::Kind;
@@ -13,6 +13,7 @@ use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, OperationId, ProcessId,
     StringId,
 };
+use crate::launcher::Place;
 use crate::spool::format::{self, space};
 use crate::spool::reader::{ByteStrings, Record};
 use crate::storage::column::Storage;
@@ -115,6 +116,12 @@ impl Meta {
     pub(super) fn load_end(&mut self, record: &Record<'_>, session: &mut Session) -> Option<()> {
         let (fixed, _) = record.parse::<format::TimedText>()?;
         self.end_time = self.end_time.max(fixed.time);
+        if fixed.value != 0 {
+            session.process.last_anchor = Some(ClockAnchor {
+                time: Nanoseconds(fixed.time),
+                real_time: fixed.value,
+            });
+        }
         session.ledger.ended = true;
         Some(())
     }
@@ -401,6 +408,8 @@ fn process(fixed: &format::Process, tail: &[u8]) -> Process {
         init_time: Nanoseconds(fixed.init_time),
         fini_time: Nanoseconds(0),
         real_time: fixed.real_time,
+        last_anchor: None,
+        place: Place::default(),
         forked: fixed.forked != 0,
         psize: fixed.psize,
         provider: match fixed.provider_version {

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use rpd_core::agent::{Agent, AgentType};
 use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, ProcessId, StringId};
 use rpd_core::kernel_name::formatted;
+use rpd_core::launcher::Place;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{
-    CodeObject, KernelSymbol, Origin, Provider, ResourceKind, ResourceName, Session, Strings,
+    ClockAnchor, CodeObject, KernelSymbol, Origin, Process, Provider, ResourceKind, ResourceName,
+    Session, Strings,
 };
 use rpd_core::storage::by_id::ById;
 use rpd_core::storage::column::Storage;
@@ -19,6 +21,7 @@ use super::super::symbols::{INTERPRETER_FRAMES, RUNTIME_FRAMES};
 use super::agent::{from_json, number};
 use super::scan::{Source, bits, integer, text, word};
 use super::{Recording, Settings};
+use crate::settings::keys;
 
 /// First id of a string that only damaged databases have, unless the database has about as many texts.
 const MAX_IDS: usize = 1 << 24;
@@ -137,6 +140,8 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
             } else if extdata["provider"] == "cuda" {
                 process.provider = Provider::Cuda;
             }
+            of_launcher(process, &extdata);
+            session.ledger.ended = extdata[keys::ENDED] != Value::Bool(false);
             let is_set = |key: &str| extdata[key].as_bool().unwrap_or(number(&extdata, key) != 0);
             settings.kernel_names.rename = is_set("kernel_rename");
             settings.group_by_queue = is_set("group_by_queue");
@@ -173,6 +178,30 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
         _ => {}
     })?;
     Ok(settings)
+}
+
+/// Takes what a database has of a process in a parallel program: its place, and its clocks.
+fn of_launcher(process: &mut Process, extdata: &Value) {
+    process.place = Place {
+        rank: extdata[keys::RANK].as_u64(),
+        size: extdata[keys::RANKS].as_u64(),
+        launcher: extdata[keys::LAUNCHER].as_str().unwrap_or("").to_owned(),
+    };
+    let anchors = extdata[keys::ANCHORS].as_array().into_iter().flatten();
+    for pair in anchors {
+        let (Some(time), Some(real_time)) = (pair[0].as_u64(), pair[1].as_u64()) else {
+            continue;
+        };
+        // The first one is that of the beginning, unless the recording had none.
+        if time == process.init_time.0 && process.real_time == 0 {
+            process.real_time = real_time;
+        } else {
+            process.last_anchor = Some(ClockAnchor {
+                time: Nanoseconds(time),
+                real_time,
+            });
+        }
+    }
 }
 
 fn strings(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<()> {

@@ -161,6 +161,15 @@ impl Database {
         read.map(|(session, settings, ())| (session, settings))
     }
 
+    /// Reads what is known of one process. The session has no records.
+    ///
+    /// # Errors
+    /// When SQLite finds the file damaged or locked.
+    pub fn process(&self, recording: &Recording) -> Result<(Session, Settings), ReadError> {
+        let read = self.read(recording, LoadOptions::default(), |_, _, _| Ok(()));
+        read.map(|(session, settings, ())| (session, settings))
+    }
+
     /// Reads what a process refers to, and then what `read` does.
     fn read<T>(
         &self,

@@ -245,7 +245,9 @@ macro_rules! pages {
 pages! {
     commands_of_the_readme_run "README.md";
     commands_about_captures_run "docs/capture.md";
+    commands_about_clusters_run "docs/cluster.md";
     commands_about_counters_run "docs/counters.md";
+    commands_about_deployment_run "docs/deploy.md";
     commands_in_place_of_rocprofv3_run "docs/drop-in.md";
     commands_about_samples_run "docs/pc-sampling.md";
     commands_about_providers_run "docs/providers.md";

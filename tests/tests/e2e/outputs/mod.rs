@@ -2,6 +2,7 @@
 
 mod allocations;
 mod argument_results;
+mod cluster;
 mod compat;
 mod database;
 mod default_streams;

@@ -7,6 +7,7 @@ mod doctor;
 mod foreign;
 mod gate;
 mod ipc;
+mod many_ranks;
 mod odd_programs;
 mod open_ranges;
 mod rank_tables;
