@@ -37,6 +37,12 @@ sub_commands! {
     "[DIR]..." {
         Live = "live";
     }
+    "[OPTIONS] [RUN|PID | -- PROGRAM [ARGUMENTS]]" {
+        Top = "top";
+    }
+    "[OPTIONS] -- PROGRAM [ARGUMENTS]" {
+        Estimate = "estimate";
+    }
     "RUN|PID start|stop|flush|status|snapshot" {
         Control = "control";
     }

@@ -37,6 +37,8 @@ fn needs_sdk<'a>(
         check_kernels: _,
         provider: _,
         recent_bytes: _,
+        spool_limit: _,
+        in_pieces: _,
     } = options;
     if counters.any() {
         // Groups of `pmc` are passes by now.

@@ -18,7 +18,7 @@ use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use super::child_note::ChildNote;
 use super::guard::Service;
 use super::totals::ProcessTotals;
-use super::{fork, process_record, spares};
+use super::{fork, process_record, removed, spares};
 
 /// Bytes of the first meta segment: most processes never use the GPU and need no more.
 const META_SEGMENT: usize = 4096;
@@ -227,6 +227,12 @@ fn create(parent: Option<&Process>) -> Option<Process> {
     };
     let directory = SpoolDirectory::create(&run).ok()?;
     directory.on_request_for_spares(spares::request);
+    if options.in_pieces {
+        directory.set_taken_live();
+    }
+    if let Some(bytes) = options.spool_limit {
+        directory.set_limit(bytes, removed::count);
+    }
     let mut meta = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0)
         .first_segment(META_SEGMENT);
     let init_time = match fork_time() {
