@@ -16,6 +16,8 @@ use rpd_core::text::os_text;
 use rpd_spool::follow::Follower;
 use rpd_spool::format::{self, RecordHeader, call_flag, space};
 use rpd_spool::record::{RecordKind, RecordRole, Table};
+use rpd_spool::removed::Removed;
+use rpd_spool::writer::now;
 use serde_json::json;
 use zerocopy::FromBytes as _;
 
@@ -151,9 +153,8 @@ struct Recorded {
     /// Kinds of calls by number, of each process.
     kinds: BTreeMap<(String, u16), Sort>,
     amounts: BTreeMap<Sort, Amount>,
-    /// When the first row was seen, and when the last.
-    first: Option<Instant>,
-    last: Option<Instant>,
+    /// The earliest start and the latest end of a row, on the clock of records.
+    span: Option<(u64, u64)>,
 }
 
 impl Recorded {
@@ -216,10 +217,10 @@ impl Recorded {
             ) => Sort::Stacks,
             (_, RecordRole::Fact | RecordRole::Completeness | RecordRole::Capture(_)) => Sort::Facts,
         };
-        if sort.grows() {
-            let now = Instant::now();
-            self.first.get_or_insert(now);
-            self.last = Some(now);
+        if let Some(row) = Removed::of_record(header, bytes) {
+            let end = row.end.max(row.start);
+            let (first, last) = self.span.unwrap_or((row.start, end));
+            self.span = Some((first.min(row.start), last.max(end)));
         }
         let amount = self.amounts.entry(sort).or_default();
         amount.records += 1;
@@ -400,21 +401,22 @@ fn look(run: &RunDirectory, target: &TargetState, time: Duration) -> Result<Opti
         // In this order: what was recorded before the end is read.
         let has_ended = target.has_ended();
         recorded.read(run)?;
-        let is_over = recorded.first.is_some_and(|first| first.elapsed() >= time);
+        let is_over = recorded
+            .span
+            .is_some_and(|(first, _)| now().saturating_sub(first) >= time.as_nanos() as u64);
         if has_ended || is_over {
             break;
         }
         std::thread::sleep(STEP);
     }
-    let Some(first) = recorded.first else {
+    let Some((first, last)) = recorded.span else {
         return Ok(None);
     };
-    // Of a program that ends early the time is that of its records.
-    let until = if target.has_ended() { recorded.last } else { None };
-    let time = until.map_or_else(|| first.elapsed(), |last| last.duration_since(first));
     if !target.has_ended() {
         end(run, target);
     }
+    // Of what was read: reading takes time as well.
+    let time = Duration::from_nanos(last - first);
     Ok(Some(Estimate {
         amounts: recorded.amounts,
         time: time.max(STEP),
