@@ -26,6 +26,8 @@ pub(crate) enum Program {
     RocpdTool(RocpdTool),
     /// `hiptracer`: `rpd capture` with the switches of that program.
     Hiptracer,
+    /// `rpdRemote` of rocmProfileData: `rpd control PID start` and `stop`.
+    RpdRemote,
 }
 
 /// Programs that do one thing with databases.
@@ -37,8 +39,8 @@ pub(crate) enum RocpdTool {
     Summary,
 }
 
-/// The programs of ROCm that rpd replaces, by name.
-const PROGRAMS: [(&str, Program); 9] = [
+/// The programs of ROCm, HIPTracer and RPD that rpd replaces, by name.
+const PROGRAMS: [(&str, Program); 10] = [
     ("rocprofv3", Program::Rocprofv3),
     ("rocprofv3-avail", Program::Rocprofv3Avail),
     ("rocprofv3-doctor", Program::Rocprofv3Doctor),
@@ -51,6 +53,7 @@ const PROGRAMS: [(&str, Program); 9] = [
     ),
     ("rocpd2summary", Program::RocpdTool(RocpdTool::Summary)),
     ("hiptracer", Program::Hiptracer),
+    ("rpdRemote", Program::RpdRemote),
 ];
 
 impl Program {
@@ -63,6 +66,7 @@ impl Program {
             Program::Rocprofv3Avail | Program::Rocprofv3Doctor => "[options]".to_owned(),
             Program::Rocpd => sub_commands::rocpd_usage(),
             Program::RocpdTool(_) => "-i INPUT [INPUT ...] [options]".to_owned(),
+            Program::RpdRemote => "start|stop PID".to_owned(),
         }
     }
 }
@@ -84,7 +88,7 @@ impl CalledAs {
             .find(|(known, _)| file == Some(OsStr::new(known)))
             .map_or(Program::Rpd, |(_, program)| *program);
         let by_name = match program {
-            Program::Rpd | Program::Hiptracer => Compat::None,
+            Program::Rpd | Program::Hiptracer | Program::RpdRemote => Compat::None,
             Program::Rocprofv3
             | Program::Rocprofv3Avail
             | Program::Rocprofv3Doctor

@@ -27,6 +27,7 @@ mod failure;
 mod isolation;
 mod launch;
 mod limits;
+mod long_run;
 mod options;
 mod process;
 mod recover;
@@ -113,6 +114,7 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
         Program::Rocprofv3Doctor => return commands::doctor::run(arguments),
         Program::Rocprofv3Avail => return commands::avail::run(arguments, called.compat),
         Program::Hiptracer => return commands::capture::hiptracer(arguments),
+        Program::RpdRemote => return commands::control::rpd_remote(arguments),
         Program::Rocpd => return commands::rocpd::run(arguments, called.compat, sub_command),
         Program::RocpdTool(tool) => return commands::rocpd::tool(tool, arguments, called.compat),
     }
@@ -199,6 +201,8 @@ fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Resul
             commands::attach::run(words, |words| profile(CalledAs::by(None, words), words))
         }
         SubCommand::Idle => commands::idle::run(words),
+        SubCommand::Top => commands::top::run(words),
+        SubCommand::Estimate => commands::estimate::run(words),
         SubCommand::Control => commands::control::run(words),
         SubCommand::Recover => recover::run(words),
         SubCommand::Convert => commands::convert::run(words, compat),

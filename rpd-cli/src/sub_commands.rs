@@ -40,7 +40,11 @@ sub_commands! {
     "PID [OPTIONS] | --find" {
         Attach = "attach";
     }
+    "[OPTIONS] [RUN|PID | -- PROGRAM [ARGUMENTS]]" {
+        Top = "top";
+    }
     "[OPTIONS] -- PROGRAM [ARGUMENTS]" {
+        Estimate = "estimate";
         Idle = "idle";
     }
     "RUN|PID start|stop|flush|status|snapshot" {

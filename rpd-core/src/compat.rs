@@ -133,7 +133,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::PerfettoNames, "`-f pftrace` of a run", "kernels are named as in other files, calls have their arguments, streams are `STREAM [1]`, memory is in bytes", "kernels are `foo(int) [clone .kd]`, calls but those of rocDecode have no arguments, streams are `STREAM [\" 1 \"] `, memory is in whole KiB"),
     row(Difference::ArgumentResults, "Arguments through which a call returns something, as the `ptr` of `hipMalloc`", "what the call has stored there, with the type of that", "the address of the program's variable"),
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
-    row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
+    row(Difference::StackVariables, "Variables `RPD_STACKS*`, `RPDT_STACKFRAMES` and `RPDT_ROCPROF_NOARGS`", "are defaults of the options of call stacks; leave arguments of HIP calls out", "are ignored"),
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),
     row(Difference::TraceDirectories, "Directories `ui_output_*` and files `stats_ui_output_*.csv` of thread traces", "are written with `-f json` and `-f csv`, beside the other files of the process; the database has what they show", "are always written, into the directory of `-d`"),
     row(Difference::CountersWithTraces, "`--pmc` and `--att` in one run, without `--kernel-iteration-range`", "counts all dispatches", "counts the first of each kernel, which is the one that is traced"),

@@ -235,6 +235,16 @@ impl Layout {
     }
 }
 
+/// When outputs are written while a program goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rotation {
+    /// After so many nanoseconds.
+    Time(u64),
+    /// When so many bytes are recorded.
+    Bytes(u64),
+}
+
 /// The options of one pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -267,6 +277,8 @@ pub struct Options {
     pub agent_index: AgentIndex,
     /// Whether dispatches and copies are shown by queue, and not by stream.
     pub group_by_queue: bool,
+    /// When outputs of what was recorded are written while the program goes on; `None`: at its end.
+    pub rotate: Option<Rotation>,
     /// Bytes of records below which outputs are not written; 0 writes always.
     pub minimum_output_bytes: u64,
     /// Provider of events, real or simulated.

@@ -245,6 +245,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         RecordKind::CodeBytes => write!(out, "{:?}", parse!(format::CodeBytes).0)?,
         RecordKind::CodeContent => write!(out, "{:?}", parse!(format::CodeContent).0)?,
         RecordKind::PcSample => write!(out, "{:?}", parse!(format::PcSample).0)?,
+        RecordKind::RemovedTotal => write!(out, "{:?}", parse!(format::RemovedTotal).0)?,
         RecordKind::DeviceTotal => {
             let (total, _) = parse!(format::DeviceTotal);
             write!(

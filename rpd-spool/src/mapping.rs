@@ -4,9 +4,9 @@ use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
-use super::format::SegmentHeader;
+use super::format::{SegmentHeader, segment_flag};
 use super::pages;
 use super::threads;
 
@@ -279,6 +279,15 @@ impl Mapping {
     #[inline]
     pub(super) fn committed(&self) -> &AtomicU64 {
         self.field(std::mem::offset_of!(SegmentHeader, committed))
+    }
+
+    /// Says in the head that nothing more is appended.
+    pub(super) fn close(&self) {
+        let offset = std::mem::offset_of!(SegmentHeader, flags);
+        // SAFETY: segments are larger than their header, `offset` is that of an aligned u16 in it, and all accesses to this
+        // field after the first are atomic.
+        let flags = unsafe { AtomicU16::from_ptr(self.base.as_ptr().add(offset).cast()) };
+        flags.fetch_or(segment_flag::CLOSED, Ordering::Release);
     }
 
     /// The `dropped` field of the head.

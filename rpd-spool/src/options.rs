@@ -287,6 +287,11 @@ pub struct CollectorOptions {
     /// Dispatches and copies are added up ([`crate::format::DeviceTotal`]), and only the latest are kept one by one, in this many
     /// bytes for each process; `None`: all are kept.
     pub recent_bytes: Option<u64>,
+    /// The bound on the spool of a process, in bytes: the oldest segments go, and what goes is counted
+    /// ([`crate::format::RemovedTotal`]); `None`: nothing goes.
+    pub spool_limit: Option<u64>,
+    /// The front end takes records while others are written ([`crate::cut`]).
+    pub in_pieces: bool,
 }
 
 impl CollectorOptions {
@@ -323,6 +328,8 @@ impl CollectorOptions {
             cuda_api_all: _,
             cuda_graphs: _,
             recent_bytes: _,
+            spool_limit: _,
+            in_pieces: _,
         } = self;
         traces.any() || sampling.is_some() || thread_trace.is_some()
     }
@@ -372,6 +379,7 @@ const FLAGS: &[Flag] = &flags! {
     "disable_signal_handlers" => disable_signal_handlers;
     "kokkos" => kokkos;
     "original_semantics" => original_semantics;
+    "in_pieces" => in_pieces;
     "selected_regions" => selected_regions;
     "selected_regions_ref_count" => selected_regions_ref_count;
     "kernel_include" => counters.include;
@@ -412,6 +420,7 @@ const CAPTURE_STAGING: &str = "capture_staging";
 const CAPTURE_MAX_BYTES: &str = "capture_max_bytes";
 const CAPTURE_ACCESSES: &str = "capture_accesses";
 const RECENT_BYTES: &str = "recent_bytes";
+const SPOOL_LIMIT: &str = "spool_limit";
 
 fn joined<T>(items: &[T], separator: &str, text: impl Fn(&T) -> String) -> String {
     let texts: Vec<String> = items.iter().map(text).collect();
@@ -536,6 +545,9 @@ impl CollectorOptions {
         if let Some(bytes) = self.recent_bytes {
             add(RECENT_BYTES, bytes.to_string());
         }
+        if let Some(bytes) = self.spool_limit {
+            add(SPOOL_LIMIT, bytes.to_string());
+        }
         pairs.join(",")
     }
 
@@ -584,6 +596,7 @@ impl CollectorOptions {
                     options.capture.accesses = AccessTrace::from_word(value).unwrap_or_default();
                 }
                 RECENT_BYTES => options.recent_bytes = value.parse().ok(),
+                SPOOL_LIMIT => options.spool_limit = value.parse().ok(),
                 // Unknown keys are those of a newer front end, and are ignored for the same reason.
                 _ => {
                     if let Some((_, _, set)) = FLAGS.iter().find(|flag| flag.0 == key) {

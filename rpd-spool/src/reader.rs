@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek as _, SeekFrom};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use super::format::{
-    MAGIC, RecordHeader, SegmentHeader, StackRef, VERSION, call_flag, segment_flag,
+    MAGIC, REMOVED, RecordHeader, SegmentHeader, StackRef, VERSION, call_flag, segment_flag,
 };
 use super::image::ProcessImage;
 use super::regular_file::{self, FileError, Links};
@@ -170,9 +170,11 @@ pub struct Stream {
 
 /// A segment's file, ordered by number.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Segment {
-    number: u32,
-    path: PathBuf,
+pub(super) struct Segment {
+    /// Number in the stream.
+    pub(super) number: u32,
+    /// Path of the file.
+    pub(super) path: PathBuf,
 }
 
 impl Stream {
@@ -192,6 +194,11 @@ impl Stream {
             dropped: 0,
             bytes: 0,
         }
+    }
+
+    /// The stream's segment files in order.
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments
     }
 
     /// Paths of the stream's segment files.
@@ -524,9 +531,9 @@ impl Records<'_> {
             self.next_segment += 1;
             let last = self.next_segment == self.segments.len();
             let opened = open_segment(path);
-            // A stream with a bound has lost its oldest segments on purpose.
+            // Of such a stream segments are removed on purpose.
             let bounded = matches!(&opened, Ok(Some((_, head, _))) if head.flags & segment_flag::BOUNDED != 0);
-            if *number > expected && !(bounded && self.next_segment == 1) {
+            if *number > expected && !bounded {
                 self.note(
                     self.shown(path),
                     DamageKind::MissingSegments {
@@ -541,7 +548,7 @@ impl Records<'_> {
                 Ok(None) if last => {}
                 Ok(None) => self.note(self.shown(path), DamageKind::NoHeader),
                 Err(kind) => self.note(self.shown(path), kind),
-                Ok(Some((file, header, size))) => {
+                Ok(Some((mut file, header, size))) => {
                     if header.segment != *number {
                         self.note(self.shown(path), DamageKind::WrongNumber(header.segment));
                     }
@@ -552,9 +559,20 @@ impl Records<'_> {
                         let missing = header.committed - present;
                         self.note(self.shown(path), DamageKind::Truncated { missing });
                     }
+                    let end = header.committed.min(present);
+                    let taken = match header.taken {
+                        REMOVED => end,
+                        taken => u64::from(taken).min(end),
+                    };
+                    if taken > 0
+                        && let Err(error) = file.seek(SeekFrom::Start(SEGMENT_HEADER + taken))
+                    {
+                        self.note(self.shown(path), DamageKind::Unreadable(error));
+                        continue;
+                    }
                     self.file = Some(file);
-                    self.file_left = header.committed.min(present);
-                    self.file_offset = SEGMENT_HEADER;
+                    self.file_left = end - taken;
+                    self.file_offset = SEGMENT_HEADER + taken;
                     if self.file_left > 0 {
                         return true;
                     }

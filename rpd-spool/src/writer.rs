@@ -10,8 +10,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -19,6 +19,8 @@ use super::control::{CONTROL_FILE, ControlServer};
 pub use super::format::record_len;
 use super::format::{CallRecord, MAGIC, RecordHeader, SegmentHeader, VERSION, segment_flag};
 use super::image::{ProcessImage, pid_namespace};
+use super::limit::Limit;
+pub use super::limit::SMALLEST_LIMIT;
 use super::mapping::Mapping;
 pub use super::mapping::{
     ForkGuard, ForkLock, abandon_all, hold_for_fork, map_again, release_after_fork, retire_all,
@@ -70,6 +72,10 @@ pub struct SpoolDirectory {
     /// Records of streams that never got a segment; the owner of the meta stream moves the number there.
     unstored: AtomicU64,
     spares: Spares,
+    /// The bound on all segments, if there is one.
+    limit: OnceLock<Limit>,
+    /// Whether readers take records while they are written.
+    is_taken_live: AtomicBool,
 }
 
 impl SpoolDirectory {
@@ -93,6 +99,8 @@ impl SpoolDirectory {
             streams: AtomicU32::new(0),
             unstored: AtomicU64::new(0),
             spares: Spares::new(),
+            limit: OnceLock::new(),
+            is_taken_live: AtomicBool::new(false),
         }))
     }
 
@@ -102,8 +110,30 @@ impl SpoolDirectory {
         self.spares.on_request(request);
     }
 
-    /// Makes segments that streams will need. Only one thread at a time may call it.
+    /// Keeps all segments together within `bytes` (at least [`SMALLEST_LIMIT`]): the oldest of [`StreamWriter::removable`]
+    /// streams are removed. `count` gets the records of each, and is called on the thread that needs room. To be called before
+    /// the first stream is made.
+    pub fn set_limit(&self, bytes: u64, count: fn(&[u8])) {
+        let _ = self.limit.set(Limit::new(bytes, count));
+    }
+
+    /// Says in segments of [`StreamWriter::removable`] streams that readers take records out of them while others are written
+    /// ([`super::cut`]). To be called before the first stream is made.
+    pub fn set_taken_live(&self) {
+        self.is_taken_live.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether segments of [`StreamWriter::removable`] streams can be gone before the process ends.
+    pub fn loses_segments(&self) -> bool {
+        self.limit.get().is_some() || self.is_taken_live.load(Ordering::Relaxed)
+    }
+
+    /// Makes segments that streams will need, or the room for them. Only one thread at a time may call it.
     pub fn make_spares(&self) {
+        if let Some(limit) = self.limit.get() {
+            limit.make_room_ahead();
+            return;
+        }
         self.spares.make(LARGEST_SEGMENT, |number| {
             self.file(&format!("spare-{number}")).ok()
         });
@@ -189,6 +219,10 @@ pub struct StreamWriter {
     extra: u64,
     extra_before: u64,
     bound: Option<Bound>,
+    /// Whether segments are removed or taken before the process ends.
+    is_removable: bool,
+    /// Path of the current segment, where its stream is removable and nothing closed it yet.
+    file: Option<CString>,
 }
 
 /// The bound of a stream of which only the latest records are kept.
@@ -247,6 +281,8 @@ impl StreamWriter {
             extra: 0,
             extra_before: 0,
             bound: None,
+            is_removable: false,
+            file: None,
         }
     }
 
@@ -260,6 +296,16 @@ impl StreamWriter {
         };
         self.next_size = bound.segment();
         self.bound = Some(bound);
+        self
+    }
+
+    /// Lets segments of the stream go while others are written, where the directory [`SpoolDirectory::loses_segments`].
+    pub fn removable(mut self) -> StreamWriter {
+        if self.directory.loses_segments() {
+            self.is_removable = true;
+            // A stream whose first segments are gone would share its name with the next thread of this id.
+            self.name = format!("{}.{}", self.name, self.id);
+        }
         self
     }
 
@@ -433,14 +479,19 @@ impl StreamWriter {
             return self.count_drop();
         }
         let needed = (len + SEGMENT_HEADER).next_multiple_of(4096);
-        let wanted = self.next_size.max(needed);
+        let largest = self.largest_segment();
+        let wanted = self.next_size.min(largest).max(needed);
         if let Some(bound) = &mut self.bound {
             bound.make_room(wanted);
         }
+        // Before the next is made: the bound may have room for no other.
+        if self.directory.limit.get().is_some() {
+            self.close_current();
+        }
         // When the disk is nearly full a small segment may still fit.
         let made = self
-            .make_segment(wanted)
-            .or_else(|_| self.make_segment(needed.max(FIRST_SEGMENT.min(wanted))));
+            .make_counted(wanted)
+            .or_else(|_| self.make_counted(needed.max(FIRST_SEGMENT.min(wanted))));
         let mapping = match made {
             Ok(mapping) => mapping,
             Err(error) => {
@@ -452,13 +503,18 @@ impl StreamWriter {
         };
         self.next_size = match &self.bound {
             Some(bound) => bound.segment(),
-            None => (self.next_size * GROWTH).clamp(FIRST_SEGMENT, LARGEST_SEGMENT),
+            None => (self.next_size * GROWTH).clamp(FIRST_SEGMENT, largest),
         };
-        if self.next_size == LARGEST_SEGMENT && self.bound.is_none() {
+        if self.next_size == largest && self.bound.is_none() {
             self.directory.spares.request();
         }
         self.capacity = mapping.len();
         let old = self.current.replace(mapping);
+        if let Some(old) = &old
+            && self.is_removable
+        {
+            old.close();
+        }
         if let Some(mapping) = old
             && self.open > 0
         {
@@ -479,7 +535,7 @@ impl StreamWriter {
     fn count_drop(&mut self) -> bool {
         match &self.current {
             // The count is to outlive the segment.
-            Some(_) if self.bound.is_some() => self.directory.drop_records(1),
+            Some(_) if self.bound.is_some() || self.is_removable => self.directory.drop_records(1),
             Some(current) => {
                 self.dropped += 1;
                 current
@@ -491,12 +547,49 @@ impl StreamWriter {
         false
     }
 
+    /// Bytes of the largest segments.
+    fn largest_segment(&self) -> usize {
+        let limit = self.directory.limit.get();
+        limit.map_or(LARGEST_SEGMENT, Limit::largest_segment)
+    }
+
+    /// Ends the current segment: nothing is appended to it any more.
+    fn close_current(&mut self) {
+        if let (Some(file), Some(current)) = (self.file.take(), &self.current) {
+            current.close();
+            self.used = self.capacity;
+            if let Some(limit) = self.directory.limit.get() {
+                limit.close(file, current.len() as u64);
+            }
+        }
+    }
+
+    /// Makes a segment within the bound of the directory.
+    fn make_counted(&mut self, len: usize) -> io::Result<Mapping> {
+        let directory = Arc::clone(&self.directory);
+        let Some(limit) = directory.limit.get() else {
+            return self.make_segment(len);
+        };
+        let bytes = len as u64;
+        if !self.is_removable {
+            limit.add(bytes);
+        } else if !limit.reserve(bytes) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let made = self.make_segment(len);
+        if made.is_err() {
+            limit.subtract(bytes);
+        }
+        made
+    }
+
     fn make_segment(&mut self, len: usize) -> io::Result<Mapping> {
         let path = |name: &str, number: u32| self.directory.file(&format!("{name}-{number}.seg"));
         // Most threads of most programs never fill a segment; one that did will fill the next as well.
         let ahead = self.next_segment > 0;
         let mut file = path(&self.name, self.next_segment)?;
-        let spare = if ahead && len == LARGEST_SEGMENT && self.bound.is_none() {
+        let unbounded = self.bound.is_none() && self.directory.limit.get().is_none();
+        let spare = if ahead && len == LARGEST_SEGMENT && unbounded {
             self.directory.spares.take(&file)
         } else {
             None
@@ -521,6 +614,9 @@ impl StreamWriter {
         if let Some(bound) = &mut self.bound {
             flags = segment_flag::BOUNDED;
             bound.segments.push_back((file, len));
+        } else if self.is_removable {
+            flags = segment_flag::BOUNDED;
+            self.file = Some(file);
         }
         let header = SegmentHeader {
             magic: MAGIC,
@@ -534,7 +630,9 @@ impl StreamWriter {
             committed: 0,
             dropped: 0,
             created: now(),
-            capacity: len as u64,
+            // At most `MAX_RECORD` and its head.
+            capacity: len as u32,
+            taken: 0,
         };
         // SAFETY: the mapping is longer than a header, and new, so nothing else refers to it.
         unsafe {
@@ -543,6 +641,12 @@ impl StreamWriter {
         }
         self.next_segment += 1;
         Ok(mapping)
+    }
+}
+
+impl Drop for StreamWriter {
+    fn drop(&mut self) {
+        self.close_current();
     }
 }
 

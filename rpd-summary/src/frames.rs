@@ -163,6 +163,29 @@ impl Records {
                 }
             }))
     }
+
+    /// Pushes the sums over records that were removed: the tables do not hold them.
+    fn push_removed(
+        &mut self,
+        session: &Session,
+        kernels: KernelNames,
+        names: &mut ExtendedStrings<'_>,
+    ) -> Result<(), SummaryError> {
+        let with_durations = |table| !matches!(table, Table::Samples | Table::Counted);
+        let removed = session.removed.iter();
+        let removed = removed.filter(|total| with_durations(total.table));
+        self.groups.push_groups(removed.map(|total| {
+            let name = session.removed_name(total, kernels, names);
+            GroupRow {
+                key: key(total.domain, name),
+                calls: total.count,
+                total: total.total,
+                min: total.min,
+                max: total.max,
+                spread: total.spread,
+            }
+        }))
+    }
 }
 
 /// Pushes the records of a table whose records are named after their operations.
@@ -201,6 +224,7 @@ impl<'a> Statistics<'a> {
         let mut names = ExtendedStrings::new(&session.strings);
         let mut records = Records::new(session);
         records.push_totals(session, kernels, &mut names)?;
+        records.push_removed(session, kernels, &mut names)?;
         for table in Table::ALL {
             match table {
                 // The totals of the device have these.

@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = super::parse::<Arguments>(NAME, arguments)? else {
         return Ok(SUCCESS);
     };
-    let runs = runs(&given.run)?;
+    let runs = runs(NAME, &given.run)?;
     match given.action {
         Action::Start => request(&given, &runs, Request::Start, "records"),
         Action::Stop => request(&given, &runs, Request::Stop, "has stopped recording"),
@@ -82,12 +82,30 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     }
 }
 
-/// The runs that an argument names.
-fn runs(given: &OsStr) -> Result<Vec<RunDirectory>> {
+/// Runs `rpdRemote start|stop PID`, as the program of rocmProfileData is called. There is no library to load first, and the
+/// program's signals are its own; a repeated start or stop has no effect.
+pub(crate) fn rpd_remote(arguments: &[OsString]) -> Result<u8> {
+    let words: Vec<Option<&str>> = arguments.iter().map(|word| word.to_str()).collect();
+    let usage = "rpdRemote: expected: start PID, or stop PID";
+    match words.as_slice() {
+        [Some("-h" | "--help")] => crate::print(
+            "Start or stop recording in a program that runs under rpd\n\nUsage: rpdRemote start|stop PID\n\nThe same as rpd control PID start|stop\n",
+        ),
+        [Some(action @ ("start" | "stop")), Some(pid)]
+            if pid.bytes().all(|byte| byte.is_ascii_digit()) && !pid.is_empty() =>
+        {
+            run(&[pid.into(), action.into()])
+        }
+        _ => Err(Failure::usage(usage).into()),
+    }
+}
+
+/// The runs that an argument of a command names.
+pub(crate) fn runs(command: &str, given: &OsStr) -> Result<Vec<RunDirectory>> {
     let path = Path::new(given);
     let pid = given.to_str().and_then(|text| text.parse::<u32>().ok());
     let directory = match pid {
-        Some(pid) if !path.exists() => directory_of(pid)?,
+        Some(pid) if !path.exists() => directory_of(command, pid)?,
         _ => path.to_owned(),
     };
     let runs = find_runs(&directory).runs;
@@ -97,15 +115,15 @@ fn runs(given: &OsStr) -> Result<Vec<RunDirectory>> {
         } else {
             "No such directory, and not the number of a process"
         };
-        let text = format!("{NAME}: {}: {problem}", directory.display());
+        let text = format!("{command}: {}: {problem}", directory.display());
         return Err(Failure::failed(text).into());
     }
     runs.into_iter().collect()
 }
 
 /// The run directory of a process that records, or of an rpd that waits for one.
-fn directory_of(pid: u32) -> Result<PathBuf> {
-    let missing = |problem: &str| Failure::failed(format!("{NAME}: process {pid}: {problem}"));
+fn directory_of(command: &str, pid: u32) -> Result<PathBuf> {
+    let missing = |problem: &str| Failure::failed(format!("{command}: process {pid}: {problem}"));
     if !Path::new(&format!("/proc/{pid}")).exists() {
         return Err(missing("no such process").into());
     }
@@ -265,6 +283,13 @@ fn status(given: &Arguments, runs: &[RunDirectory]) -> Result<u8> {
     Ok(SUCCESS)
 }
 
+/// Has the process of a recording write what its provider holds back. One that does not answer has written the rest itself.
+pub(crate) fn flush(run: &RunDirectory, recording: &Recording, limit: Duration) {
+    if let Ok(Some(page)) = controller(run, recording) {
+        page.request(Request::Flush, limit, || runs_on(recording));
+    }
+}
+
 fn snapshot(given: &Arguments, runs: &[RunDirectory]) -> Result<u8> {
     let limit = Duration::from_secs(given.timeout.into());
     let mut complete = true;
@@ -277,7 +302,7 @@ fn snapshot(given: &Arguments, runs: &[RunDirectory]) -> Result<u8> {
         }
         let directory = match &given.output_directory {
             Some(directory) => std::path::absolute(directory)?,
-            None => next_directory(&run.output()?)?,
+            None => next_directory(&run.output()?, "snapshot")?,
         };
         let mut options = run.options()?;
         // A library named in a file is not loaded: it would run with the rights of this user.
@@ -289,10 +314,10 @@ fn snapshot(given: &Arguments, runs: &[RunDirectory]) -> Result<u8> {
     Ok(if complete { SUCCESS } else { FAILED })
 }
 
-/// Makes a directory for a snapshot.
-fn next_directory(output: &Path) -> Result<PathBuf> {
+/// Makes the first of the directories `<name>-1`, `<name>-2` and so on that does not exist.
+pub(crate) fn next_directory(output: &Path, name: &str) -> Result<PathBuf> {
     for number in 1_u32.. {
-        let directory = output.join(format!("snapshot-{number}"));
+        let directory = output.join(format!("{name}-{number}"));
         match std::fs::create_dir(&directory) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             made => {
@@ -302,7 +327,7 @@ fn next_directory(output: &Path) -> Result<PathBuf> {
         }
     }
     Err(Failure::failed(format!(
-        "{NAME}: {} has too many snapshots",
+        "{NAME}: {} has too many directories of this name",
         output.display()
     ))
     .into())

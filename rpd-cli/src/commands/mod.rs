@@ -9,6 +9,7 @@ pub(crate) mod control;
 pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod estimate;
 mod flame_format;
 pub(crate) mod hot;
 pub(crate) mod idle;
@@ -20,6 +21,7 @@ pub(crate) mod rocpd;
 pub(crate) mod stacks;
 pub(crate) mod summary;
 pub(crate) mod tables;
+pub(crate) mod top;
 mod window;
 
 use std::ffi::{OsStr, OsString};

@@ -32,7 +32,7 @@ pub(crate) fn run(
     directory.push(".recording");
     let directory = PathBuf::from(directory);
     let mut words: Vec<OsString> = OPTIONS.map(OsString::from).to_vec();
-    // Recording begins when the program asks for it.
+    // Recording begins when the program, or `rpd control`, asks for it. Starts and stops are counted.
     if std::env::var_os("RPDT_AUTOSTART").is_some_and(|value| value == "0") {
         words.push("--selected-regions".into());
     }

@@ -3,6 +3,7 @@
 
 mod names;
 mod passes;
+mod watched;
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,13 +17,15 @@ use rpd_formats::registry::entry;
 use crate::counters::derived::ComputedMetric;
 use crate::exit_status;
 use crate::failure::line;
+use crate::long_run::Keeper;
 use crate::options::plan::{Pass, Plan};
 use crate::options::resolve::Environment;
 use crate::process::{backend, environment, program, spawn};
 use crate::report::{self, Comparison};
-use crate::run_directory::RunDirectory;
+use crate::run_directory::{Recording, RunDirectory};
 use passes::End;
 use spawn::Signals;
+pub(crate) use watched::{TargetState, watched};
 
 /// Time for which rpd waits for processes that outlive the target.
 const GRACE: Duration = Duration::from_secs(1);
@@ -154,21 +157,26 @@ impl Runner<'_> {
                 return Err(error);
             }
         };
-        let ending = spawn::wait(target, &signals)?;
-        spawn::grace(GRACE, &signals, &mut || {
-            run.recordings()
-                .is_ok_and(|recordings| recordings.iter().any(|recording| !recording.has_ended()))
-                || !run.attached().is_empty()
+        let (ending, pieces) = std::thread::scope(|scope| {
+            let keeper = Keeper::start(scope, &run, options);
+            let ending = spawn::wait(target, &signals);
+            spawn::grace(GRACE, &signals, &mut || {
+                let recordings = run.recordings();
+                let runs = |recordings: Vec<Recording>| recordings.iter().any(|one| !one.has_ended());
+                recordings.is_ok_and(runs) || !run.attached().is_empty()
+            });
+            (ending, keeper.stop(options))
         });
+        let ending = ending?;
         let watch = signals.watch(run.path());
-        let written = report::finish(
-            &run,
-            options,
-            Some(ending),
-            self.comparison.as_mut(),
-            &mut self.names,
-            None,
-        );
+        let names = &mut self.names;
+        let written = match pieces {
+            Some(pieces) => pieces.finish(&run, options, ending, names),
+            None => {
+                let comparison = self.comparison.as_mut();
+                report::finish(&run, options, Some(ending), comparison, names, None)
+            }
+        };
         self.signals = Some(watch.stop()?);
         Ok(End { ending, written })
     }

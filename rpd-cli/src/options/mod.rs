@@ -10,6 +10,7 @@ pub(crate) mod given;
 mod inherit;
 pub(crate) mod jobs;
 mod light;
+mod long_runs;
 mod merge;
 mod node;
 mod outputs;

@@ -11,6 +11,7 @@ use rpd_spool::options::CaptureOptions;
 use super::choices::Choice as _;
 use super::choices::CudaApi;
 use super::light;
+use super::long_runs;
 use super::merge::Draft;
 use super::outputs::{self, Files};
 use super::plan::Pass;
@@ -23,7 +24,11 @@ use super::summary;
 use super::table::Given;
 use super::thread_trace;
 use super::traces;
+use super::value::variable_truth;
 use crate::failure::Failure;
+
+/// The variable of rocmProfileData that has arguments of HIP calls left out.
+const NO_ARGUMENTS: &str = "RPDT_ROCPROF_NOARGS";
 
 /// What is recorded.
 struct Recorded {
@@ -59,8 +64,18 @@ impl Resolver<'_> {
         self.warn_all(summary::without_domains(given, &summary));
         let files = self.files(given)?;
         let selected = self.selected(given)?;
-        let mut collector = collector(given, environment.compat, &recorded, &selected, &files);
+        let without_arguments = !environment.compat.has(Difference::StackVariables)
+            && environment.get(NO_ARGUMENTS).is_some_and(variable_truth);
+        let mut collector = collector(
+            given,
+            environment.compat,
+            without_arguments,
+            &recorded,
+            &selected,
+            &files,
+        );
         collector.recent_bytes = light::resolve(given, &collector)?;
+        let rotate = long_runs::resolve(given, &mut collector)?;
         // Streams are not followed in a light recording, since that costs every HIP call that has one.
         let group_by_queue = given.group_by_queue.is_on() || collector.recent_bytes.is_some();
         collector.streams = !group_by_queue;
@@ -83,6 +98,7 @@ impl Resolver<'_> {
             kernel_names: outputs::kernel_names(given, environment),
             agent_index: given.agent_index.value().unwrap_or_default(),
             group_by_queue,
+            rotate,
             minimum_output_bytes: outputs::minimum_bytes(given, environment)?,
             backend: platform::backend(given)?,
             sim_gpu: given.sim_gpu.value().map(|gpu| gpu.word().to_owned()),
@@ -151,19 +167,22 @@ impl Resolver<'_> {
 fn collector(
     given: &Given,
     compat: Compat,
+    without_arguments: bool,
     recorded: &Recorded,
     selected: &Selected,
     files: &Files,
 ) -> CollectorOptions {
     let traces = recorded.traces;
     let shows_arguments = |format: &Format| registry::entry(*format).arguments;
-    let arguments_shown = files.formats.iter().any(shows_arguments);
+    let arguments_shown = files.formats.iter().any(shows_arguments) && !without_arguments;
     let ref_count = given.selected_regions_ref_count.is_on();
     CollectorOptions {
         provider: ProviderChoice::default(),
         recent_bytes: None,
         cuda_api_all: given.cuda_api.value() == Some(CudaApi::All),
         cuda_graphs: given.cuda_graph_trace.value().unwrap_or_default(),
+        spool_limit: None,
+        in_pieces: false,
         streams: true,
         traces,
         hip_args: arguments_shown

@@ -39,6 +39,8 @@ pub(super) fn needs_sdk<'a>(
         cuda_api_all: _,
         cuda_graphs: _,
         recent_bytes: _,
+        spool_limit: _,
+        in_pieces: _,
     } = options;
     if counters.any() {
         // Groups of `pmc` are passes by now.

@@ -159,7 +159,7 @@ fn time(option: &Setting<String>) -> Result<Option<u64>, Failure> {
 }
 
 /// Reads a time with its unit, in nanoseconds.
-fn duration(text: &str) -> Result<u64, String> {
+pub(super) fn duration(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text
         .find(|letter: char| !letter.is_ascii_digit() && letter != '.')

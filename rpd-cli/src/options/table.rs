@@ -121,6 +121,10 @@ options! {
         light: bool = "Trace kernel dispatches and copies at the least cost, for programs that run for long: durations are added up, and only the latest dispatches and copies are kept one by one; rpd live shows the sums while the program runs; see docs/providers.md";
         light_keep: String = "Size of the memory in which --light keeps the latest dispatches and copies of each process, such as 500M, at least 256K [default: 64M]",
             value("SIZE");
+        spool_limit: String = "Bound on what is kept of each process while it runs, such as 500M: the oldest records go, and what goes is counted and added up; at least 1M [default: none]",
+            value("SIZE");
+        rotate: String = "Write complete outputs while the program goes on, each time in a directory of its own (piece-1, piece-2 and so on), after a time such as 10s or 5min, or when so much is recorded, such as 2G; a record is in one piece only",
+            value("TIME|SIZE");
     }
     Basic "Basic tracing" {
         hip_trace: bool = "Trace HIP runtime and compiler calls";

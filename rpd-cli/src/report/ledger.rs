@@ -231,17 +231,20 @@ fn counts(session: &Session, options: &Options) -> String {
         return format!("{why}, {dropped}");
     }
     let markers = session.count_calls(|operation| operation.domain() == Domain::MarkerApi);
+    let (removed, removed_markers) = session.removed_by_table();
     // The count covers all records, also where the tables hold only the latest.
     let total = |domain, kept: usize| {
         let count = session.total_count(domain);
         count.map_or(kept, |count| usize::try_from(count).unwrap_or(usize::MAX))
     };
     let figures = Table::ALL.iter().flat_map(|table| {
-        let number = session.records(*table);
+        let gone = removed.get(table).copied().unwrap_or(0);
+        let number = session.records(*table) + usize::try_from(gone).unwrap_or(0);
+        let all_markers = markers + usize::try_from(removed_markers).unwrap_or(0);
         match table {
             Table::Calls => vec![
                 (any_call(traces), number - markers, "call"),
-                (traces.marker, markers, "marker"),
+                (traces.marker, all_markers, "marker"),
             ],
             Table::Dispatches => {
                 vec![(
@@ -416,6 +419,9 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     if let Some(text) = given_up(session) {
         lines.push(format!("{name}: {text}"));
     }
+    if let Some(text) = removed(session) {
+        lines.push(format!("{name}: {text}"));
+    }
     // Launches without dispatches are the sign of a recording that failed, unless something above explains them.
     let launches = session.count_calls(|operation| operation.class == OperationClass::Launch);
     let explained = ledger.unfinished_dispatches > 0 || ledger.paused_dispatches > 0;
@@ -513,6 +519,24 @@ fn given_up(session: &Session) -> Option<String> {
     Some(format!(
         "statistics are of all dispatches and copies; one by one, the files have the last {kept} of {all}{since} (--light-keep \
          keeps more)"
+    ))
+}
+
+/// What went to keep the bound of the recording; `None` when nothing did.
+fn removed(session: &Session) -> Option<String> {
+    let gone: u64 = session.removed.iter().map(|total| total.count).sum();
+    if gone == 0 {
+        return None;
+    }
+    let kept = session.len();
+    let since = session.span().map_or_else(String::new, |(first, _)| {
+        let time = session.process.real_at(first);
+        format!(", from {} on", naming::clock_time(time))
+    });
+    Some(format!(
+        "statistics are of all that happened; one by one, the files have the last {kept} of {} records{since}: the others went \
+         to keep --spool-limit",
+        kept as u64 + gone
     ))
 }
 

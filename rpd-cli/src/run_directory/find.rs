@@ -47,7 +47,7 @@ pub(crate) fn find_runs(path: &Path) -> FoundRuns {
         }
         return found;
     }
-    // Passes have directories of their own below the output directory.
+    // Passes and pieces have directories of their own below the output directory.
     let mut outputs: Vec<PathBuf> = std::fs::read_dir(path)
         .into_iter()
         .flatten()
@@ -55,7 +55,8 @@ pub(crate) fn find_runs(path: &Path) -> FoundRuns {
         .filter(|entry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            name.starts_with("pass_") || name.starts_with("pmc_")
+            let of_several = ["pass_", "pmc_", "piece-"];
+            of_several.iter().any(|prefix| name.starts_with(prefix))
         })
         .map(|entry| entry.path())
         .collect();

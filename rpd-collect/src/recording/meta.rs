@@ -26,7 +26,7 @@ fn write_to<T: IntoBytes + Immutable>(process: &Process, fixed: &T, text: &[u8])
     };
     let written = process.try_meta(|meta| meta.append(len, fill));
     // A signal handler that interrupted a writer of the meta stream: readers take facts from other streams as well.
-    written.unwrap_or_else(|| thread::append(len, fill))
+    written.unwrap_or_else(|| thread::append_fact(len, fill))
 }
 
 /// A record that something happened now.

@@ -9,7 +9,8 @@
 //! | `frames` | the calls that a thread is in, and ids for them |
 //! | `markers` | ROCTx marks, ranges and names of resources |
 //! | `device_work` | dispatches, copies, allocations, scratch memory |
-//! | `bounded` | sums of dispatches and copies, and the latest of them, for recordings with a bound |
+//! | `bounded` | sums of dispatches and copies, and the latest of them, for light recordings |
+//! | `removed` | sums of the records that go to keep the bound of a recording |
 //! | `stacks` | call stacks: which calls have one, and what stacks refer to |
 //! | `samples`, `thread_traces`, `code` | PC samples; streams of shader engines; the bytes of code objects |
 //! | `meta` | records of the meta stream; notes for the user |
@@ -51,6 +52,7 @@ pub(crate) mod process;
 mod process_record;
 pub(crate) mod python_files;
 pub(crate) mod regions;
+mod removed;
 pub(crate) mod samples;
 pub(crate) mod setting;
 mod spares;

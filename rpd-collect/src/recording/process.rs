@@ -23,7 +23,8 @@ use super::child_note::ChildNote;
 use super::guard::Service;
 use super::totals::ProcessTotals;
 use super::{
-    bounded, code, control, fork, process_record, regions, spares, stacks, streams, switch, thread,
+    bounded, code, control, fork, process_record, regions, removed, spares, stacks, streams, switch,
+    thread,
 };
 
 /// Bytes of the first meta segment: most processes never use the GPU and need no more.
@@ -312,6 +313,12 @@ fn create_in(
 ) -> io::Result<Process> {
     let directory = SpoolDirectory::create(run)?;
     directory.on_request_for_spares(spares::request);
+    if options.in_pieces {
+        directory.set_taken_live();
+    }
+    if let Some(bytes) = options.spool_limit {
+        directory.set_limit(bytes, removed::count);
+    }
     let mut meta = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0)
         .first_segment(META_SEGMENT);
     let init_time = match fork_time() {

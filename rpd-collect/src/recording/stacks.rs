@@ -289,12 +289,13 @@ fn take(thread: &mut Thread) -> Option<StackRef> {
             flags: stack_flag::LOST,
         });
     }
-    let own = match &mut thread.stacks {
-        Some(own) => own,
-        None => thread.stacks.insert(Box::new(ThreadStacks::new())),
-    };
-    let mut sink = SpoolSink(&mut thread.records);
-    let captured = SERVICE.run(|| recorder.stacks.capture(own, &mut sink))?;
+    // Taken out meanwhile: the sink is a part of the thread's state as well.
+    let own = thread.stacks.take();
+    let mut own = own.unwrap_or_else(|| Box::new(ThreadStacks::new()));
+    let mut sink = SpoolSink(thread.facts());
+    let captured = SERVICE.run(|| recorder.stacks.capture(&mut own, &mut sink));
+    thread.stacks = Some(own);
+    let captured = captured?;
     if captured.stack != 0 || captured.flags != 0 {
         Some(StackRef {
             stack: captured.stack,

@@ -44,6 +44,8 @@ pub(crate) struct Thread {
     level: usize,
     /// Calls and markers of this thread, and device work that the provider reports on it.
     pub(super) records: StreamWriter,
+    /// What the records refer to, where their stream loses segments.
+    facts: Option<StreamWriter>,
     /// HIP streams set by the calls this thread is in.
     streams: [u32; NESTED_STREAMS],
     stream_depth: usize,
@@ -231,6 +233,15 @@ pub(super) fn append(len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
     written.unwrap_or(false)
 }
 
+/// Writes a fact that other records refer to, where the meta stream cannot take it. False when it had to be dropped.
+pub(super) fn append_fact(len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    let written = with(|thread| thread.facts().append(len, fill));
+    if written == Some(false) {
+        lost();
+    }
+    written.unwrap_or(false)
+}
+
 /// Makes a state of the calling thread.
 #[cold]
 fn begin(level: usize) -> Option<*mut Thread> {
@@ -244,12 +255,18 @@ fn begin(level: usize) -> Option<*mut Thread> {
         0 => format!("t{tid}"),
         _ => format!("t{tid}.s{level}"),
     };
+    let directory = &process.directory;
+    // Without a file before the first fact.
+    let facts = directory
+        .loses_segments()
+        .then(|| StreamWriter::new(directory, format!("f{}", &name[1..]), stream::FACTS, tid));
     let thread = Box::new(Thread {
         busy: AtomicBool::new(false),
         tid,
         recording: recording(),
         level,
-        records: StreamWriter::new(&process.directory, name, stream::THREAD, tid),
+        records: StreamWriter::new(directory, name, stream::THREAD, tid).removable(),
+        facts,
         streams: [0; NESTED_STREAMS],
         stream_depth: 0,
         regions: Vec::new(),
@@ -318,6 +335,11 @@ impl Thread {
     /// Region and HIP stream that work submitted now belongs to; 0 for none.
     pub(crate) fn region_and_stream(&self) -> (u32, u32) {
         (self.regions.last().copied().unwrap_or(0), self.stream())
+    }
+
+    /// The stream for what records refer to.
+    pub(super) fn facts(&mut self) -> &mut StreamWriter {
+        self.facts.as_mut().unwrap_or(&mut self.records)
     }
 
     /// Whether a signal handler interrupted a writer of this thread, and uses this state.

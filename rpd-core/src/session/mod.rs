@@ -17,6 +17,7 @@ mod operations;
 mod order;
 mod plausible;
 mod references;
+mod removed_totals;
 pub mod samples;
 pub mod shown;
 pub mod stacks;
@@ -28,6 +29,7 @@ mod window;
 
 pub use columns::{Batches, Columns, Indices};
 pub use device_totals::{DeviceTotal, OTHER_KERNELS, TotalOf};
+pub use removed_totals::{RemovedOf, RemovedTotal};
 pub use dispatch_kernels::DispatchKernels;
 pub use dispatch_places::DispatchPlaces;
 pub use growth::Growth;
@@ -447,6 +449,8 @@ pub struct Session {
     /// Sums over all dispatches and copies, for a recording whose tables hold only the latest of them; empty when the
     /// tables hold all.
     pub device_totals: Vec<DeviceTotal>,
+    /// Sums over records that the tables do not hold, because they were removed to keep the bound of the recording.
+    pub removed: Vec<RemovedTotal>,
     /// Counters that were requested, ordered by id, then agent.
     pub counters: Vec<Counter>,
     /// Dispatches that were counted, with their counter values.
@@ -508,7 +512,10 @@ impl Session {
 
     /// Whether nothing was recorded: no record, no thread trace, no sum.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0 && self.thread_traces.is_empty() && self.device_totals.is_empty()
+        self.len() == 0
+            && self.thread_traces.is_empty()
+            && self.device_totals.is_empty()
+            && self.removed.is_empty()
     }
 
     /// Label of record `index` of [`Session::calls`] in files and statistics: the message of marks and ranges, else the

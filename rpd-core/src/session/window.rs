@@ -48,7 +48,8 @@ impl Session {
         span
     }
 
-    /// Removes the records that `window` does not keep. Removes [`Session::device_totals`] as well.
+    /// Removes the records that `window` does not keep. Removes [`Session::device_totals`] and
+    /// [`Session::removed`] as well.
     ///
     /// # Errors
     /// When the records of a long table cannot be stored.
@@ -85,6 +86,7 @@ impl Session {
         }
         // They are sums over the whole recording.
         self.device_totals.clear();
+        self.removed.clear();
         self.drop_unused_stacks();
         Ok(())
     }

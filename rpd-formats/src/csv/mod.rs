@@ -5,6 +5,7 @@ mod combined;
 mod counters;
 mod device_totals;
 mod passes;
+mod removed;
 mod row;
 mod samples;
 mod thread_trace;
@@ -60,8 +61,9 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     for domain in Domain::ALL {
         let bytes = session.domain_bytes(domain);
         let has_rows = is_enough(bytes, options);
-        // Statistics of light recordings are of more than their rows.
-        if !has_rows && session.total_count(domain).unwrap_or(0) == 0 {
+        // Statistics of recordings with a bound are of more than their rows.
+        let without_rows = session.total_count(domain).unwrap_or(0) + session.removed_count(domain);
+        if !has_rows && without_rows == 0 {
             continue;
         }
         let table = stats.and_then(|stats| {
@@ -90,6 +92,9 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
             options,
             target.file("device_totals.csv"),
         )?);
+    }
+    if !session.removed.is_empty() {
+        files.push(removed::write(session, options, target.file("removed.csv"))?);
     }
     if is_enough(session.table_bytes(Table::Samples), options) {
         for (name, stochastic) in [

@@ -86,6 +86,12 @@ pub(super) fn write<'a>(
     insert.execute(params!["schema_version", SCHEMA_VERSION])?;
     insert.execute(params!["uuid", names.suffix])?;
     insert.execute(params!["guid", names.guid])?;
+    // The tables of the schema have no place for sums.
+    for (name, total) in session.named_removed(options.kernel_names) {
+        let (domain, count, duration) = (total.domain.label(), total.count, total.total);
+        let value = format!("{domain}\t{name}\t{count}\t{duration}");
+        insert.execute(params!["rpd_removed", value])?;
+    }
 
     let kernels: Vec<KernelSpellings> = session
         .kernel_symbols

@@ -15,6 +15,7 @@ mod device;
 mod facts;
 mod process;
 pub mod record;
+mod removed;
 mod sampling;
 mod stacks;
 mod thread_trace;
@@ -30,6 +31,7 @@ pub use facts::{
 };
 pub use process::{PROVIDER_CUDA, PROVIDER_DIRECT, Process, ProcessTotals, RuntimeInit, TimedText};
 pub use record::tag;
+pub use removed::RemovedTotal;
 pub use sampling::{CodeBytes, CodeContent, PcSample, PcSampling, sample_flag};
 pub use stacks::{
     StackCode, StackLocation, StackModule, StackNode, StackObject, StackRef, StackSource,
@@ -59,13 +61,22 @@ pub mod stream {
     /// Device work of all threads in a recording that keeps only the latest segments
     /// ([`super::segment_flag::BOUNDED`]). File `recent`.
     pub const RECENT: u16 = 3;
+    /// What the records of one thread refer to, in a recording whose [`THREAD`] streams lose segments
+    /// ([`super::segment_flag::BOUNDED`]). File `f<tid>`.
+    pub const FACTS: u16 = 4;
 }
 
 /// Bits of [`SegmentHeader::flags`].
 pub mod segment_flag {
-    /// The stream is bounded: the oldest segment is removed when a new one is made.
+    /// Segments of the stream are removed while others are written: to keep a bound, or because their records were taken.
     pub const BOUNDED: u16 = 1;
+    /// Nothing more is appended to the segment. Calls in it may still end. Stored with release ordering after the last
+    /// record, where [`BOUNDED`] is set.
+    pub const CLOSED: u16 = 2;
 }
+
+/// In [`SegmentHeader::taken`]: the writer has removed the segment, and has counted the records that no reader took.
+pub const REMOVED: u32 = u32::MAX;
 
 /// Head of a segment file, 64 bytes.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
@@ -94,7 +105,11 @@ pub struct SegmentHeader {
     /// Time at which the segment was made.
     pub created: u64,
     /// Size of the file, this header included.
-    pub capacity: u64,
+    pub capacity: u32,
+    /// Bytes of records that a reader has written out elsewhere, from the first on; other readers leave them out. The reader
+    /// and the writer that removes the segment ([`REMOVED`]) change it with atomic operations, so that each record is either
+    /// taken or counted as removed. At byte 60.
+    pub taken: u32,
 }
 
 /// Head of a record, 8 bytes. [`crate::record::RecordKind::head`] makes one.
@@ -121,5 +136,6 @@ impl RecordHeader {
 const _: () = {
     assert!(size_of::<SegmentHeader>() == 64);
     assert!(std::mem::offset_of!(SegmentHeader, committed) == 32);
+    assert!(std::mem::offset_of!(SegmentHeader, taken) == 60);
     assert!(size_of::<RecordHeader>() == 8);
 };

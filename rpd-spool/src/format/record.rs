@@ -192,6 +192,8 @@ record_kinds! {
     PcSample = PC_SAMPLE 70, PcSample, Left, RecordRole::Row(Table::Samples);
     /// Sums of device work of one sort.
     DeviceTotal = DEVICE_TOTAL 71, DeviceTotal, Left, RecordRole::Fact;
+    /// Sums of records that were removed. aux: their tag.
+    RemovedTotal = REMOVED_TOTAL 72, RemovedTotal, Left, RecordRole::Completeness;
     /// A call of a capture. Tail: see [`crate::capture`].
     CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, RecordRole::Capture(CapturePart::Call);
     /// A code object of a capture. Tail: see [`crate::capture`].

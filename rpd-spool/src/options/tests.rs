@@ -23,7 +23,7 @@ fn every_collector_option_has_a_key() {
     text +=
         ",stacks=merged,stack_apis=hsa_*+!roctx*,stack_depth=9,stack_every=3,stack_min_duration=70";
     text += ",capture_staging=8,capture_max_bytes=9,capture_accesses=inst";
-    text += ",provider=direct,recent_bytes=7,cuda_graphs=node";
+    text += ",provider=direct,recent_bytes=7,spool_limit=8,cuda_graphs=node";
     let traced = ThreadTraceOptions {
         gpus: vec![0],
         counters: vec![TracedCounter {

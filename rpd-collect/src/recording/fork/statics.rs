@@ -209,6 +209,8 @@ const SET: &[(&str, &str)] = &[
     ("recording/control.rs PAGE", "static FORK"),
     ("recording/bounded.rs INHERITED", "static FORK"),
     ("recording/bounded.rs STATE", "pub(super) fn take<"),
+    ("recording/removed.rs INHERITED", "static FORK"),
+    ("recording/removed.rs STATE", "pub(super) fn count("),
     ("recording/capture/mod.rs ACTIVE", "fn forget_parent()"),
     ("recording/capture/mod.rs DEPTH", "fn forget_parent()"),
     (

@@ -147,6 +147,7 @@ impl Session {
         let mut contents = samples::Contents::default();
         let mut streams = traces::Streams::default();
         let mut totals = totals::DeviceTotals::default();
+        let mut removed = totals::RemovedTotals::default();
         let mut strange = UnreadableRecords::default();
         let mut session = Session::default();
         session.strings.spill_to(&storage);
@@ -187,6 +188,7 @@ impl Session {
                     }
                     RecordKind::Scratch => records::load_scratch(&record, &mut meta, &mut session),
                     RecordKind::DeviceTotal => totals.load(&record),
+                    RecordKind::RemovedTotal => removed.load(&record),
                     RecordKind::Counted => rows.counters.load_counted(&record, &mut session),
                     RecordKind::Selected => rows.counters.load_selected(&record),
                     RecordKind::Counter => rows.counters.load_counter(&record),
@@ -262,6 +264,7 @@ impl Session {
         }
         // What needs names comes now: every record of the meta stream has been read, in whatever stream it was.
         totals.finish(&mut meta, &mut session);
+        removed.finish(&mut meta, &mut session);
         let counters = rows
             .finish(&meta, &mut session, &mut tables)
             .map_err(failed)?;
@@ -281,7 +284,8 @@ impl Session {
         let ends = Table::ALL
             .iter()
             .filter_map(|table| Some(span_of(session.columns(*table))?.1));
-        let last = ends.max().unwrap_or_default();
+        let removed = session.removed.iter().map(|total| total.last);
+        let last = ends.chain(removed).max().unwrap_or_default();
         session.process.fini_time = end_of_recording(&session, said, last);
         Ok(session)
     }

@@ -11,15 +11,15 @@ use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd, Running, command};
 
 /// The workload `steps` under rpd, which does one thing after the other as the test tells it.
-struct Steps {
-    running: Running,
+pub(super) struct Steps {
+    pub(super) running: Running,
     words: std::io::PipeWriter,
     done: PathBuf,
     count: u64,
 }
 
 impl Steps {
-    fn start(rpd: Rpd) -> Steps {
+    pub(super) fn start(rpd: Rpd) -> Steps {
         let (reader, words) = std::io::pipe().expect("a pipe");
         let done = rpd.directory().join("done");
         let rpd = rpd.input(fs::File::from(OwnedFd::from(reader)));
@@ -33,7 +33,7 @@ impl Steps {
     }
 
     /// Has the program do what the words say, and waits until it has.
-    fn take(&mut self, words: &str) {
+    pub(super) fn take(&mut self, words: &str) {
         writeln!(self.words, "{words}").expect("the program reads");
         self.count += words.split(' ').count() as u64;
         while fs::metadata(&self.done).map_or(0, |data| data.len()) < self.count {
@@ -49,7 +49,7 @@ impl Steps {
         command(&install::rpd(), arguments)
     }
 
-    fn finish(self) -> Outcome {
+    pub(super) fn finish(self) -> Outcome {
         drop(self.words);
         self.running.finish().success()
     }
