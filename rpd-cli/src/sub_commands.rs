@@ -52,6 +52,13 @@ sub_commands! {
         Export = "export";
     }
     "[OPTIONS] DB..." {
+        Gaps = "gaps";
+        Breakdown = "breakdown";
+    }
+    "[ANSWER]" {
+        Schema = "schema";
+    }
+    "[OPTIONS] DB..." {
         Stacks = "stacks";
         Flame = "flame";
         Symbolize = "symbolize";
