@@ -300,6 +300,8 @@ pub struct Answer {
     pub sections: Vec<Section>,
     /// Name of the table that formats with one table have.
     pub main: &'static str,
+    /// Whether CSV has the titles of columns in place of their names, with shares in percent: scripts know these.
+    pub has_titles: bool,
     /// What the recording lacks.
     pub missing: Vec<Missing>,
     /// What limits the meaning of figures.
@@ -319,6 +321,7 @@ impl Answer {
             parameters: Vec::new(),
             sections: Vec::new(),
             main: "",
+            has_titles: false,
             missing: Vec::new(),
             warnings: Vec::new(),
             skew: 0,

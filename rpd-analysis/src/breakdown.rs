@@ -80,10 +80,22 @@ pub const FORM: Form = Form {
     command: "breakdown",
     question: "What does the time of GPUs go to?",
     sections: &[
-        ("breakdown", "Each GPU, or each part of its time", BreakdownRow::COLUMNS),
+        (
+            "breakdown",
+            "Each GPU, or each part of its time",
+            BreakdownRow::COLUMNS,
+        ),
         ("categories", "Kernels by category", CategoryRow::COLUMNS),
-        ("imbalance", "How evenly GPUs share the work; of two GPUs or more", ImbalanceRow::COLUMNS),
-        ("processes", "Processes of GPUs that several share", ProcessRow::COLUMNS),
+        (
+            "imbalance",
+            "How evenly GPUs share the work; of two GPUs or more",
+            ImbalanceRow::COLUMNS,
+        ),
+        (
+            "processes",
+            "Processes of GPUs that several share",
+            ProcessRow::COLUMNS,
+        ),
     ],
 };
 
@@ -311,9 +323,15 @@ fn row(measure: &Measure, length: u64) -> BreakdownRow {
         exposed_fill_ns: measure.exposed(Class::Fill).into(),
         idle_ns: length.saturating_sub(measure.busy()).into(),
         comm_ns: measure.union(Class::Comm).into(),
-        comm_overlap: share(measure.overlap(Class::Comm, Class::Compute), measure.union(Class::Comm)),
+        comm_overlap: share(
+            measure.overlap(Class::Comm, Class::Compute),
+            measure.union(Class::Comm),
+        ),
         copy_ns: measure.union(Class::Copy).into(),
-        copy_overlap: share(measure.overlap(Class::Copy, Class::Compute), measure.union(Class::Copy)),
+        copy_overlap: share(
+            measure.overlap(Class::Copy, Class::Compute),
+            measure.union(Class::Copy),
+        ),
         busy_ns: measure.busy().into(),
         sum_ns: measure.sum().into(),
         concurrency: share(measure.sum(), measure.busy()),
@@ -360,7 +378,10 @@ impl Breakdown {
             Section::new("breakdown", BreakdownRow::COLUMNS, rows),
             self.categories.clone(),
         ];
-        let compute: Vec<u64> = gpus.iter().map(|gpu| gpu.1.whole.union(Class::Compute)).collect();
+        let compute: Vec<u64> = gpus
+            .iter()
+            .map(|gpu| gpu.1.whole.union(Class::Compute))
+            .collect();
         if let Some((share, lost)) = imbalance(&compute) {
             let max = compute.iter().copied().max().unwrap_or(0);
             let sum: u64 = compute.iter().sum();
@@ -376,11 +397,15 @@ impl Breakdown {
                 lost_share: Value::ratio(lost, compute.len() as u64 * max),
             };
             let rows = vec![row.cells()];
-            answer.sections.push(Section::new("imbalance", ImbalanceRow::COLUMNS, rows));
+            answer
+                .sections
+                .push(Section::new("imbalance", ImbalanceRow::COLUMNS, rows));
         }
         let processes = self.processes(facts);
         if !processes.is_empty() {
-            answer.sections.push(Section::new("processes", ProcessRow::COLUMNS, processes));
+            answer
+                .sections
+                .push(Section::new("processes", ProcessRow::COLUMNS, processes));
         }
         if !facts.recorded.copies {
             answer.lacks(
@@ -425,7 +450,11 @@ impl Breakdown {
     fn processes(&self, facts: &Facts) -> Vec<Vec<Value>> {
         let mut rows = Vec::new();
         for (gpu, of_gpu) in facts.gpus.iter().zip(&self.gpus) {
-            for (process, measure) in of_gpu.processes.iter().filter(|_| of_gpu.processes.len() > 1) {
+            for (process, measure) in of_gpu
+                .processes
+                .iter()
+                .filter(|_| of_gpu.processes.len() > 1)
+            {
                 let process = &facts.processes[*process as usize];
                 rows.push(
                     ProcessRow {

@@ -211,14 +211,23 @@ mod tests {
         for value in 0..200_000_u64 {
             values.add(value * 7919 % 200_000);
         }
-        assert_eq!((values.count(), values.min(), values.max()), (200_000, Some(0), Some(199_999)));
+        assert_eq!(
+            (values.count(), values.min(), values.max()),
+            (200_000, Some(0), Some(199_999))
+        );
         for share in [0.1, 0.5, 0.95] {
             let found = values.quantile(share).expect("values") as f64;
-            assert!((found / (share * 200_000.0) - 1.0).abs() <= 1.0 / 512.0, "{share}: {found}");
+            assert!(
+                (found / (share * 200_000.0) - 1.0).abs() <= 1.0 / 512.0,
+                "{share}: {found}"
+            );
         }
         for value in [0, 1, 511, 512, 1023, 1024, 123_456_789, u64::MAX] {
             let low = least(bucket(value));
-            assert!(low <= value && value - low <= value >> BITS, "{value} {low}");
+            assert!(
+                low <= value && value - low <= value >> BITS,
+                "{value} {low}"
+            );
         }
     }
 
@@ -228,7 +237,10 @@ mod tests {
         values.add(4);
         assert_eq!((values.deviation(), values.median()), (None, Some(4.0)));
         values.add(8);
-        assert_eq!((values.deviation(), values.median()), (Some(8.0_f64.sqrt()), Some(6.0)));
+        assert_eq!(
+            (values.deviation(), values.median()),
+            (Some(8.0_f64.sqrt()), Some(6.0))
+        );
         assert_eq!(values.quantile(0.5), Some(4));
     }
 

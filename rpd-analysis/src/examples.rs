@@ -22,7 +22,11 @@ impl Example {
             pid: 7,
             ..Process::default()
         });
-        example.memory.facts.threads.push(Thread { process: 0, tid: 7 });
+        example
+            .memory
+            .facts
+            .threads
+            .push(Thread { process: 0, tid: 7 });
         example.memory.facts.recorded.copies = true;
         example.gpu();
         example
@@ -45,8 +49,15 @@ impl Example {
     pub(crate) fn process(&mut self) -> u32 {
         let number = self.memory.facts.processes.len() as u32;
         let (pid, guid) = (7 + number, format!("{:08x}", 0x2a + number));
-        self.memory.facts.processes.push(Process { guid, pid, ..Process::default() });
-        self.memory.facts.threads.push(Thread { process: number, tid: pid });
+        self.memory.facts.processes.push(Process {
+            guid,
+            pid,
+            ..Process::default()
+        });
+        self.memory.facts.threads.push(Thread {
+            process: number,
+            tid: pid,
+        });
         number
     }
 
@@ -111,7 +122,14 @@ impl Example {
     }
 
     /// An operation with the call that requests it.
-    pub(crate) fn launched(&mut self, function: &str, call: (u64, u64), name: &str, start: u64, end: u64) -> &mut Op {
+    pub(crate) fn launched(
+        &mut self,
+        function: &str,
+        call: (u64, u64),
+        name: &str,
+        start: u64,
+        end: u64,
+    ) -> &mut Op {
         let id = self.call(function, call.0, call.1);
         let launch = self.launch(id);
         let op = self.op(name, start, end);
@@ -168,7 +186,13 @@ pub(crate) fn g1() -> Example {
     example.launched("hipLaunchKernel", (15, 25), "K2", 125, 225);
     example.call("hipStreamSynchronize", 30, 230);
     example.launched("hipLaunchKernel", (260, 270), "K3", 290, 390);
-    example.launched("hipMemcpyAsync", (280, 285), "MEMORY_COPY_HOST_TO_DEVICE", 395, 445);
+    example.launched(
+        "hipMemcpyAsync",
+        (280, 285),
+        "MEMORY_COPY_HOST_TO_DEVICE",
+        395,
+        445,
+    );
     example.launched("hipLaunchKernel", (400, 410), "K4", 460, 560);
     example
 }
@@ -178,7 +202,13 @@ pub(crate) fn g2() -> Example {
     let mut example = Example::new();
     for number in 0..1_000 {
         let call = (8 * number, 8 * number + 8);
-        example.launched("hipLaunchKernel", call, "K", 8 * number + 10, 8 * number + 13);
+        example.launched(
+            "hipLaunchKernel",
+            call,
+            "K",
+            8 * number + 10,
+            8 * number + 13,
+        );
     }
     example
 }

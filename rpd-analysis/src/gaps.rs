@@ -471,10 +471,12 @@ impl<'a> Walk<'a> {
         let state = &self.states[place];
         let gpu = state.sums.gpu as usize;
         let launch = opener.and_then(|op| op.launch);
-        let same_graph = launch.filter(|launch| launch.is_graph).is_some_and(|launch| {
-            let graphs = state.closers.iter().map(|closer| closer.1);
-            graphs.flatten().any(|graph| graph == launch.call)
-        });
+        let same_graph = launch
+            .filter(|launch| launch.is_graph)
+            .is_some_and(|launch| {
+                let graphs = state.closers.iter().map(|closer| closer.1);
+                graphs.flatten().any(|graph| graph == launch.call)
+            });
         let closer = state.closers.first().map_or(NONE, |closer| closer.0);
         self.forget(gpu, start);
         let copies = &self.of_gpu[gpu].copies;
@@ -485,7 +487,9 @@ impl<'a> Walk<'a> {
             && !split.host.is_empty()
         {
             self.calls.advance(end);
-            call = self.calls.split(launch.thread, &split.host, &mut parts.host);
+            call = self
+                .calls
+                .split(launch.thread, &split.host, &mut parts.host);
         }
         let gap = Gap {
             scope: place,

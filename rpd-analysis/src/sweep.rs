@@ -129,7 +129,9 @@ impl Sweep {
     fn step(&mut self, to: u64, each: &mut impl FnMut(Running)) {
         let ops: u32 = self.running.iter().sum();
         if to > self.now && ops > 0 {
-            let bits = Class::ALL.iter().filter(|class| self.running[**class as usize] > 0);
+            let bits = Class::ALL
+                .iter()
+                .filter(|class| self.running[**class as usize] > 0);
             each(Running {
                 start: self.now,
                 end: to,

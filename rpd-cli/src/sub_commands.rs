@@ -54,6 +54,9 @@ sub_commands! {
     "[OPTIONS] DB..." {
         Gaps = "gaps";
         Breakdown = "breakdown";
+        Regions = "regions";
+        Stats = "stats";
+        Advise = "advise";
     }
     "[ANSWER]" {
         Schema = "schema";

@@ -5,7 +5,9 @@ use crate::examples::{Example, us};
 
 fn answer(example: Example, options: &Options) -> Answer {
     let memory = example.done();
-    measure(&memory, options).expect("operations").answer(&memory)
+    measure(&memory, options)
+        .expect("operations")
+        .answer(&memory)
 }
 
 fn b1() -> Example {
@@ -89,6 +91,10 @@ fn chunks_add_up_to_the_window() {
     ] {
         let number = |row| section.get(row, column).and_then(Value::number);
         let sum: f64 = (0..7).filter_map(number).sum();
-        assert_eq!(Some(sum), whole.sections[0].get(0, column).and_then(Value::number), "{column}");
+        assert_eq!(
+            Some(sum),
+            whole.sections[0].get(0, column).and_then(Value::number),
+            "{column}"
+        );
     }
 }

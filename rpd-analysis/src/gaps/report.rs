@@ -108,8 +108,16 @@ pub const FORM: Form = Form {
     command: "gaps",
     question: "When does a GPU not compute, and why?",
     sections: &[
-        ("summary", "Each GPU, queue or stream with the sums of its gaps", SummaryRow::COLUMNS),
-        ("causes", "The causes of all gaps, by time", CauseRow::COLUMNS),
+        (
+            "summary",
+            "Each GPU, queue or stream with the sums of its gaps",
+            SummaryRow::COLUMNS,
+        ),
+        (
+            "causes",
+            "The causes of all gaps, by time",
+            CauseRow::COLUMNS,
+        ),
         ("gaps", "The longest gaps; without --by", GapRow::COLUMNS),
         ("by", "Gaps added up by what --by names", SumRow::COLUMNS),
     ],
@@ -142,7 +150,10 @@ const MEANINGS: [(&str, &str); 7] = [
     ("copy", "a copy ran and no kernel"),
     ("host", "the program asked late"),
     ("launch", "the way from the call to the GPU"),
-    ("turnaround", "queued before; end of one kernel to start of the next"),
+    (
+        "turnaround",
+        "queued before; end of one kernel to start of the next",
+    ),
     ("graph", "scheduling inside a graph launch"),
     ("wait", "asked for, not started"),
     ("unrecorded", "not known: the launch calls are not recorded"),
@@ -190,19 +201,28 @@ impl Gaps {
         };
         answer.parameters = vec![
             ("min_ns", self.options.min.into()),
-            ("of", match self.options.of {
-                Of::Kernels => "kernels".into(),
-                Of::Any => "any".into(),
-            }),
-            ("scope", match self.options.scope {
-                Scope::Gpu => "gpu".into(),
-                Scope::Queue => "queue".into(),
-                Scope::Stream => "stream".into(),
-            }),
+            (
+                "of",
+                match self.options.of {
+                    Of::Kernels => "kernels".into(),
+                    Of::Any => "any".into(),
+                },
+            ),
+            (
+                "scope",
+                match self.options.scope {
+                    Scope::Gpu => "gpu".into(),
+                    Scope::Queue => "queue".into(),
+                    Scope::Stream => "stream".into(),
+                },
+            ),
             ("launch_floor_ns", self.floors.launch.into()),
             ("launch_floor", how(self.floors.is_launch_measured).into()),
             ("turnaround_floor_ns", self.floors.turnaround.into()),
-            ("turnaround_floor", how(self.floors.is_turnaround_measured).into()),
+            (
+                "turnaround_floor",
+                how(self.floors.is_turnaround_measured).into(),
+            ),
         ];
         answer.skew = self.skew;
         answer.is_empty = self.scopes.is_empty();
@@ -283,7 +303,11 @@ impl Gaps {
 
     fn list(&self, records: &dyn Records) -> Section {
         let facts = records.facts();
-        let mut rows: Vec<_> = self.listed.iter().map(|gap| self.row(records, gap)).collect();
+        let mut rows: Vec<_> = self
+            .listed
+            .iter()
+            .map(|gap| self.row(records, gap))
+            .collect();
         for sums in self.scopes.iter().filter(|sums| sums.short_gaps > 0) {
             let gpu = &facts.gpus[sums.gpu as usize];
             let mut row = parts_of(&sums.short);
@@ -294,7 +318,11 @@ impl Gaps {
             row.cause = "short".into();
             rows.push(row.cells());
         }
-        let short = self.scopes.iter().filter(|sums| sums.short_gaps > 0).count() as u64;
+        let short = self
+            .scopes
+            .iter()
+            .filter(|sums| sums.short_gaps > 0)
+            .count() as u64;
         Section {
             name: "gaps",
             columns: GapRow::COLUMNS,
@@ -333,7 +361,9 @@ impl Gaps {
         let thread = launch.and_then(|launch| facts.threads.get(launch.thread as usize));
         row.thread = thread.map(|thread| thread.tid).into();
         row.call = gap.call.map(|call| facts.name(call.name)).into();
-        row.site = launch.and_then(|launch| records.site(process, launch.call)).into();
+        row.site = launch
+            .and_then(|launch| records.site(process, launch.call))
+            .into();
         row.cells()
     }
 
@@ -381,12 +411,22 @@ impl Gaps {
             );
         }
         if !facts.recorded.copies && self.ops > 0 {
-            answer.lacks("copies", &["copy_ns"], "no copy is recorded", "--memory-copy-trace");
+            answer.lacks(
+                "copies",
+                &["copy_ns"],
+                "no copy is recorded",
+                "--memory-copy-trace",
+            );
         }
         if !facts.recorded.stacks && self.launched > 0 {
             answer.lacks("stacks", &["site"], "the calls have no stacks", "--stacks");
         }
-        answer.lacks("cost", &["probe_ns"], "the recording does not say what it cost", "");
+        answer.lacks(
+            "cost",
+            &["probe_ns"],
+            "the recording does not say what it cost",
+            "",
+        );
         common(facts, answer, self.without_length);
     }
 }
@@ -394,7 +434,9 @@ impl Gaps {
 /// Warnings that every answer about times has.
 pub(crate) fn common(facts: &Facts, answer: &mut Answer, without_length: u64) {
     if without_length > 0 {
-        let text = format!("{without_length} operations end at or before their start; they have no length");
+        let text = format!(
+            "{without_length} operations end at or before their start; they have no length"
+        );
         answer.warn("zero-length", Level::Note, text);
     }
     if answer.skew >= 1_000 {

@@ -57,7 +57,10 @@ fn gaps_of_g1_are_split_as_in_the_example() {
     assert_eq!(summary.get(0, "verdict"), Some(&Value::from("mixed")));
     assert_eq!(summary.get(0, "window_ns"), Some(&Value::from(us(540))));
     let longest = gaps.listed[0].call;
-    assert_eq!(longest, None, "the host part of the longest gap is the program's own");
+    assert_eq!(
+        longest, None,
+        "the host part of the longest gap is the program's own"
+    );
     assert_eq!(gaps.listed[1].call.expect("a call").length, us(5));
 }
 
@@ -81,7 +84,10 @@ fn gaps_between_launches_that_follow_at_once_are_all_launch() {
     let gaps = found(&memory, &every());
     let sums = gaps.scopes[0];
     assert_eq!(sums.gaps, 999);
-    assert_eq!((sums.parts.launch, sums.parts.total()), (us(999 * 5), us(999 * 5)));
+    assert_eq!(
+        (sums.parts.launch, sums.parts.total()),
+        (us(999 * 5), us(999 * 5))
+    );
     assert_eq!((sums.busy, sums.window), (us(3_000), (us(10), us(8_005))));
     let answer = gaps.answer(&memory);
     let verdict = answer.sections[0].get(0, "verdict");
@@ -93,7 +99,10 @@ fn gaps_between_launches_that_follow_at_once_are_all_launch() {
 fn gaps_inside_a_graph_launch_are_the_graphs() {
     let gaps = found(&g3().done(), &every());
     let parts = gaps.scopes[0].parts;
-    assert_eq!((parts.graph, parts.host_time(), parts.total()), (us(20), 0, us(20)));
+    assert_eq!(
+        (parts.graph, parts.host_time(), parts.total()),
+        (us(20), 0, us(20))
+    );
 }
 
 // answers-15
@@ -101,15 +110,25 @@ fn gaps_inside_a_graph_launch_are_the_graphs() {
 fn gaps_without_calls_are_unrecorded_but_for_copies() {
     let mut example = g1();
     example.memory().calls.clear();
-    example.memory().ops.iter_mut().for_each(|op| op.launch = None);
+    example
+        .memory()
+        .ops
+        .iter_mut()
+        .for_each(|op| op.launch = None);
     let memory = example.done();
     let gaps = found(&memory, &every());
     let parts = gaps.scopes[0].parts;
-    assert_eq!((parts.unrecorded, parts.copy, parts.total()), (us(90), us(50), us(140)));
+    assert_eq!(
+        (parts.unrecorded, parts.copy, parts.total()),
+        (us(90), us(50), us(140))
+    );
     let answer = gaps.answer(&memory);
     let lacks = |what| answer.missing.iter().find(|missing| missing.what == what);
     assert_eq!(lacks("hip_calls").expect("missing").record, "--hip-trace");
-    assert_eq!(answer.sections[0].get(0, "verdict"), Some(&Value::from("unknown")));
+    assert_eq!(
+        answer.sections[0].get(0, "verdict"),
+        Some(&Value::from("unknown"))
+    );
 }
 
 // answers-16
@@ -169,7 +188,10 @@ fn edges_of_a_given_window_are_gaps_only_when_requested() {
     assert_eq!(gaps.scopes[0].parts.total(), us(140));
     let gaps = found(&memory, &with_edges);
     let table = table(&gaps);
-    assert_eq!((table[0][..2].to_vec(), table[4][..2].to_vec()), (vec![10, 20], vec![560, 600]));
+    assert_eq!(
+        (table[0][..2].to_vec(), table[4][..2].to_vec()),
+        (vec![10, 20], vec![560, 600])
+    );
     let sums = gaps.scopes[0];
     assert_eq!(sums.busy + sums.parts.total(), us(590));
 }
@@ -182,7 +204,10 @@ fn window_cuts_operations_and_gaps() {
         ..every()
     };
     let gaps = found(&g1().done(), &options);
-    assert_eq!((gaps.scopes[0].busy, gaps.scopes[0].parts.total()), (us(120), us(5)));
+    assert_eq!(
+        (gaps.scopes[0].busy, gaps.scopes[0].parts.total()),
+        (us(120), us(5))
+    );
 }
 
 // answers-6
@@ -220,10 +245,19 @@ fn floor_is_measured_from_twenty_operations_on() {
         let mut example = Example::new();
         for number in 0..count {
             let call = 100 * number;
-            example.launched("hipLaunchKernel", (call, call + 1), "K", call + 2, call + 20);
+            example.launched(
+                "hipLaunchKernel",
+                (call, call + 1),
+                "K",
+                call + 2,
+                call + 20,
+            );
         }
         let gaps = found(&example.done(), &every());
-        assert_eq!((gaps.floors.is_launch_measured, gaps.floors.launch), (is_measured, floor));
+        assert_eq!(
+            (gaps.floors.is_launch_measured, gaps.floors.launch),
+            (is_measured, floor)
+        );
     }
 }
 
@@ -233,7 +267,10 @@ fn recording_without_operations_is_empty_and_says_what_to_record() {
     let memory = Example::new().done();
     let answer = found(&memory, &every()).answer(&memory);
     assert!(answer.is_empty);
-    assert_eq!(answer.missing[0].record, "--kernel-trace --memory-copy-trace");
+    assert_eq!(
+        answer.missing[0].record,
+        "--kernel-trace --memory-copy-trace"
+    );
 }
 
 // answers-4
@@ -243,17 +280,37 @@ fn operation_that_ends_before_its_start_has_no_length() {
     example.op("K5", 600, 590);
     let memory = example.done();
     let gaps = found(&memory, &every());
-    assert_eq!((gaps.scopes[0].parts.total(), gaps.without_length), (us(140), 1));
+    assert_eq!(
+        (gaps.scopes[0].parts.total(), gaps.without_length),
+        (us(140), 1)
+    );
     let answer = gaps.answer(&memory);
-    assert!(answer.warnings.iter().any(|warning| warning.code == "zero-length"));
+    assert!(
+        answer
+            .warnings
+            .iter()
+            .any(|warning| warning.code == "zero-length")
+    );
 }
 
 #[test]
 fn copies_before_the_first_and_behind_the_last_kernel_are_gaps_of_the_span() {
     let mut example = Example::new();
-    example.launched("hipMemcpyAsync", (0, 5), "MEMORY_COPY_HOST_TO_DEVICE", 10, 20);
+    example.launched(
+        "hipMemcpyAsync",
+        (0, 5),
+        "MEMORY_COPY_HOST_TO_DEVICE",
+        10,
+        20,
+    );
     example.launched("hipLaunchKernel", (5, 10), "K", 30, 50);
-    example.launched("hipMemcpyAsync", (60, 65), "MEMORY_COPY_DEVICE_TO_HOST", 75, 80);
+    example.launched(
+        "hipMemcpyAsync",
+        (60, 65),
+        "MEMORY_COPY_DEVICE_TO_HOST",
+        75,
+        80,
+    );
     let gaps = found(&example.done(), &every());
     assert_eq!(
         table(&gaps),

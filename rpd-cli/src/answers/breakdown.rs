@@ -25,7 +25,9 @@ struct Arguments {
 fn by(text: &str) -> Result<By, String> {
     let chunks = match text {
         "chunk" => Some(30),
-        _ => text.strip_prefix("chunk:").and_then(|number| number.parse().ok()),
+        _ => text
+            .strip_prefix("chunk:")
+            .and_then(|number| number.parse().ok()),
     };
     match chunks {
         Some(count @ 1..=100_000) => Ok(By::Chunks(count)),

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use rpd_analysis::classes::{Class, of_kernel};
 use rpd_analysis::records::{
-    Allocation, Call, Each, Facts, Gpu, Launch, NONE, Op, Process, Range, Records, Resources, Style,
-    Thread,
+    Allocation, Call, Each, Facts, Gpu, Launch, NONE, Op, Process, Range, Records, Resources,
+    Style, Thread,
 };
 use rpd_core::agent::{Agent, AgentType};
 use rpd_core::domain::Domain;
@@ -77,7 +77,11 @@ enum ByCorrelation {
 impl ByCorrelation {
     fn new(session: &Session) -> ByCorrelation {
         let calls = &session.calls;
-        let ids = || calls.indices().map(|index| (index, calls.correlation[index].0));
+        let ids = || {
+            calls
+                .indices()
+                .map(|index| (index, calls.correlation[index].0))
+        };
         let greatest = ids().map(|id| id.1).max().unwrap_or(0);
         let most = 16 * calls.len() as u64 + 65_536;
         if greatest < most.min(u32::MAX.into()) {
@@ -98,7 +102,9 @@ impl ByCorrelation {
             ByCorrelation::Dense(places) => places.get(u32::try_from(id).ok()?),
             ByCorrelation::Sparse(places) => places.get(&id).copied().unwrap_or(0),
         };
-        (id != 0).then_some(place as usize).and_then(|place| place.checked_sub(1))
+        (id != 0)
+            .then_some(place as usize)
+            .and_then(|place| place.checked_sub(1))
     }
 }
 
@@ -164,7 +170,10 @@ impl Loaded {
             path: path.display().to_string(),
             command: session.process.command.clone(),
         });
-        let gpus = session.agents.iter().filter(|agent| agent.agent_type == AgentType::Gpu);
+        let gpus = session
+            .agents
+            .iter()
+            .filter(|agent| agent.agent_type == AgentType::Gpu);
         let gpus = gpus.map(|agent| {
             let gpu = gpu(agent, &origin.hostname, session.process.pid.0);
             let same = |known: &Gpu| known.node == gpu.node && known.id == gpu.id;
@@ -204,9 +213,10 @@ impl Loaded {
             messages: HashMap::new(),
             calls: ByCorrelation::new(&session),
             markers: Vec::new(),
-            first_marker: self.parts.last().map_or(0, |part| {
-                part.first_marker + part.markers.len() as u32
-            }),
+            first_marker: self
+                .parts
+                .last()
+                .map_or(0, |part| part.first_marker + part.markers.len() as u32),
             expanded: OnceCell::new(),
             session,
             settings,
@@ -236,10 +246,16 @@ fn rank(session: &Session) -> Option<u32> {
 
 fn gpu(agent: &Agent, host: &str, pid: u32) -> Gpu {
     let devices = rpd_gfx::device::DEVICES;
-    let is_simulated = devices.iter().any(|device| device.product == agent.product_name);
+    let is_simulated = devices
+        .iter()
+        .any(|device| device.product == agent.product_name);
     let has_uuid = agent.uuid.iter().any(|byte| *byte != 0);
     let mut id: String = match has_uuid {
-        true => agent.uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
+        true => agent
+            .uuid
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
         false => format!("{}:{}:{}", agent.domain, agent.location_id, agent.node_id),
     };
     if is_simulated {
@@ -286,7 +302,11 @@ impl Part {
         let table = self.session.kernel_dispatches();
         let mut implausible = 0;
         for index in table.indices() {
-            implausible += u64::from(!is_plausible(self.times, table.start[index], table.end[index]));
+            implausible += u64::from(!is_plausible(
+                self.times,
+                table.start[index],
+                table.end[index],
+            ));
             let (kernel, region) = labels.key(table, index);
             self.kernels.entry((kernel.0, region)).or_insert_with(|| {
                 let name = labels.of(table, index);
@@ -306,7 +326,11 @@ impl Part {
         }
         let copies = &self.session.copies;
         for index in copies.indices() {
-            implausible += u64::from(!is_plausible(self.times, copies.start[index], copies.end[index]));
+            implausible += u64::from(!is_plausible(
+                self.times,
+                copies.start[index],
+                copies.end[index],
+            ));
         }
         implausible
     }
@@ -315,7 +339,10 @@ impl Part {
         let session = &self.session;
         let has = |wanted: fn(What) -> bool| {
             session.count_calls(|operation| {
-                let at = session.operations.iter().position(|known| known == operation);
+                let at = session
+                    .operations
+                    .iter()
+                    .position(|known| known == operation);
                 at.is_some_and(|at| wanted(self.operations[at].0))
             }) > 0
         };
@@ -406,7 +433,11 @@ impl Part {
             end: table.end[index].0,
             gpu,
             process: self.process,
-            queue: self.queues.get(&table.queue[index]).copied().unwrap_or(NONE),
+            queue: self
+                .queues
+                .get(&table.queue[index])
+                .copied()
+                .unwrap_or(NONE),
             stream: table.stream[index].0,
             name,
             class,
@@ -487,7 +518,9 @@ impl Part {
                 What::Other => None,
                 What::Call => {
                     let thread = threads.entry(calls.thread[index]).or_default();
-                    if start < thread.end || !is_plausible(self.times, Nanoseconds(start), Nanoseconds(end)) {
+                    if start < thread.end
+                        || !is_plausible(self.times, Nanoseconds(start), Nanoseconds(end))
+                    {
                         return None;
                     }
                     thread.end = end;
@@ -524,7 +557,11 @@ impl Part {
                 start: calls.start[index].0,
                 end: calls.end[index].0,
                 thread: self.thread(calls.thread[index]),
-                name: self.messages.get(&calls.message[index].0).copied().unwrap_or(NONE),
+                name: self
+                    .messages
+                    .get(&calls.message[index].0)
+                    .copied()
+                    .unwrap_or(NONE),
                 style,
             }
         })

@@ -3,11 +3,14 @@
 //! `rpd-analysis` computes them, [`feed`] gives it the records of databases, and [`print`] shows any answer in any form, from the
 //! one description of its columns.
 
+pub(crate) mod advise;
 pub(crate) mod breakdown;
 mod feed;
 pub(crate) mod gaps;
 mod print;
+pub(crate) mod regions;
 pub(crate) mod schema;
+pub(crate) mod stats;
 
 use std::path::PathBuf;
 
@@ -113,12 +116,20 @@ pub(crate) fn answer(
     if gate {
         return Ok(SLOWER);
     }
-    let lacks = answer.missing.iter().any(|missing| !missing.record.is_empty());
-    let caution = answer.warnings.iter().any(|warning| warning.level == Level::Caution);
-    Ok(match answer.is_empty || options.strict && (lacks || caution) {
-        true => NOTHING_TO_ANSWER,
-        false => SUCCESS,
-    })
+    let lacks = answer
+        .missing
+        .iter()
+        .any(|missing| !missing.record.is_empty());
+    let caution = answer
+        .warnings
+        .iter()
+        .any(|warning| warning.level == Level::Caution);
+    Ok(
+        match answer.is_empty || options.strict && (lacks || caution) {
+            true => NOTHING_TO_ANSWER,
+            false => SUCCESS,
+        },
+    )
 }
 
 fn compute(
@@ -141,7 +152,9 @@ fn compute(
             && (!op.is_kernel || wanted.get(op.name as usize).copied().unwrap_or(true))
     });
     let is_all = wanted.is_empty()
-        && [&options.gpu, &options.process, &options.stream].iter().all(|list| list.is_empty());
+        && [&options.gpu, &options.process, &options.stream]
+            .iter()
+            .all(|list| list.is_empty());
     let limit = options.tables.limit_or(Some(20));
     let question = Question {
         records: match is_all {
@@ -160,6 +173,32 @@ fn compute(
     Ok((answer, loaded))
 }
 
+/// Shows an answer that is not about a recording.
+pub(crate) fn show(
+    name: &'static str,
+    options: &AnswerOptions,
+    compat: Compat,
+    answer: &Answer,
+) -> Result<u8> {
+    let facts = rpd_analysis::records::Facts::default();
+    let output = destination(name, options.output_file.as_deref(), [""; 0])?;
+    let shown = print::Shown::new(name, options, answer, &facts, &output)?;
+    write_output(output, compat, |out| shown.write(out))?;
+    Ok(SUCCESS)
+}
+
+/// A regular expression that an option gives.
+pub(crate) fn expression(name: &str, option: &str, text: &str) -> Result<regex::Regex> {
+    regex::Regex::new(text).map_err(|error| {
+        let text = error.to_string();
+        let reason = text.lines().last().unwrap_or_default();
+        Failure::usage(format!(
+            "{name}: {option}: the expression is not regular: {reason}"
+        ))
+        .into()
+    })
+}
+
 /// Whether each name is one of the kernels that are looked at; empty when all are.
 fn wanted_names(name: &str, options: &AnswerOptions, loaded: &Loaded) -> Result<Vec<bool>> {
     let Some(pattern) = &options.kernel else {
@@ -168,7 +207,11 @@ fn wanted_names(name: &str, options: &AnswerOptions, loaded: &Loaded) -> Result<
     let table = compile(pattern)
         .map_err(|error| Failure::usage(format!("{name}: --kernel '{pattern}': {error}")))?;
     let matcher = Matcher::from_bytes(table);
-    let is_wanted = |text: &String| matcher.as_ref().is_none_or(|matcher| matcher.is_match(text));
+    let is_wanted = |text: &String| {
+        matcher
+            .as_ref()
+            .is_none_or(|matcher| matcher.is_match(text))
+    };
     Ok(loaded.facts().names.iter().map(is_wanted).collect())
 }
 
@@ -205,7 +248,11 @@ fn gate(name: &str, options: &AnswerOptions, answer: &Answer) -> Result<bool> {
         let limit: f64 = limit.parse().map_err(|_| wrong("the value is no number"))?;
         let mut is_known = false;
         for section in &answer.sections {
-            let Some(index) = section.columns.iter().position(|known| known.name == column) else {
+            let Some(index) = section
+                .columns
+                .iter()
+                .position(|known| known.name == column)
+            else {
                 continue;
             };
             is_known = true;
@@ -214,7 +261,8 @@ fn gate(name: &str, options: &AnswerOptions, answer: &Answer) -> Result<bool> {
                     continue;
                 };
                 fires = true;
-                let key = row.first().and_then(|key| key.text()).unwrap_or_default();
+                let key = section.columns.iter().position(|known| known.name == "key");
+                let key = key.and_then(|key| row[key].text()).unwrap_or_default();
                 eprintln!(
                     "rpd: {name}: {column} of {} is {value}, above {limit}",
                     rpd_core::text::foreign::shown(key)
@@ -238,7 +286,10 @@ pub(crate) fn help(form: &rpd_analysis::answer::Form) -> String {
     for (name, what, columns) in form.sections {
         text.push_str(&format!("\nSection {name}: {what}\n"));
         for column in *columns {
-            let unit = column.unit.label().map_or(String::new(), |unit| format!(" [{unit}]"));
+            let unit = column
+                .unit
+                .label()
+                .map_or(String::new(), |unit| format!(" [{unit}]"));
             text.push_str(&format!("  {}{unit}: {}\n", column.name, column.meaning));
         }
     }
@@ -248,7 +299,9 @@ pub(crate) fn help(form: &rpd_analysis::answer::Form) -> String {
 /// A length of time: a number with `ns`, `us`, `ms` or `s`; without one nanoseconds.
 pub(crate) fn length(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let found = UNITS.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
+    let found = UNITS
+        .iter()
+        .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
     let (number, size) = found.unwrap_or((text, &1.0));
     let value: f64 = number
         .trim()
@@ -266,7 +319,13 @@ mod tests {
 
     #[test]
     fn lengths_of_time_have_units() {
-        for (text, value) in [("5us", 5_000), ("1.5ms", 1_500_000), ("800", 800), ("2s", 2_000_000_000), ("7 ns", 7)] {
+        for (text, value) in [
+            ("5us", 5_000),
+            ("1.5ms", 1_500_000),
+            ("800", 800),
+            ("2s", 2_000_000_000),
+            ("7 ns", 7),
+        ] {
             assert_eq!(length(text), Ok(value), "{text}");
         }
         for text in ["", "us", "-1us", "1h", "nan", "1e30s"] {

@@ -79,7 +79,10 @@ impl<'a> Shown<'a> {
             ))
             .into());
         }
-        let main = sections.iter().position(|section| section.name == answer.main).unwrap_or(0);
+        let main = sections
+            .iter()
+            .position(|section| section.name == answer.main)
+            .unwrap_or(0);
         let one_alone = matches!(options.format, Form::Csv | Form::Ndjson);
         let shown = sections.iter().enumerate().map(|(index, section)| {
             let is_main = index == main;
@@ -92,7 +95,9 @@ impl<'a> Shown<'a> {
             main = 0;
         }
         let is_terminal = output.is_standard_output();
-        let width = terminal::width(std::io::stdout()).filter(|_| is_terminal).unwrap_or(WIDTH);
+        let width = terminal::width(std::io::stdout())
+            .filter(|_| is_terminal)
+            .unwrap_or(WIDTH);
         Ok(Shown {
             form: options.format,
             units: &options.units,
@@ -132,19 +137,33 @@ impl<'a> Shown<'a> {
             }
         }
         if self.form == Form::Csv {
-            self.missing().iter().for_each(|line| eprintln!("rpd: {line}"));
+            self.missing()
+                .iter()
+                .for_each(|line| eprintln!("rpd: {line}"));
         }
     }
 
     /// A line for each thing that is missing.
     fn missing(&self) -> Vec<String> {
-        let command = self.facts.processes.first().map(|process| process.command.join(" "));
+        let command = self
+            .facts
+            .processes
+            .first()
+            .map(|process| process.command.join(" "));
         let command = command.filter(|command| !command.is_empty());
         let line = |missing: &rpd_analysis::answer::Missing| {
-            let mut line = format!("not shown: {} ({}", missing.affects.join(", "), missing.because);
+            let mut line = format!(
+                "not shown: {} ({}",
+                missing.affects.join(", "),
+                missing.because
+            );
             if !missing.record.is_empty() {
                 let program = command.as_deref().unwrap_or("PROGRAM");
-                let _ = write!(line, "; record again with: rpd {} -- {program}", missing.record);
+                let _ = write!(
+                    line,
+                    "; record again with: rpd {} -- {program}",
+                    missing.record
+                );
             }
             line + ")"
         };
@@ -159,10 +178,18 @@ impl<'a> Shown<'a> {
             let program = process.command.first().map_or("a program", String::as_str);
             match facts.processes.len() {
                 1 => format!("{program}[{}]", process.pid),
-                count => format!("{program}[{}] and {} more processes", process.pid, count - 1),
+                count => format!(
+                    "{program}[{}] and {} more processes",
+                    process.pid,
+                    count - 1
+                ),
             }
         });
-        let mut first = format!("rpd {}: {}", self.answer.command, process.unwrap_or_default());
+        // Lists of rules are about no recording.
+        let Some(process) = process else {
+            return Vec::new();
+        };
+        let mut first = format!("rpd {}: {process}", self.answer.command);
         if let Some(window) = self.answer.window {
             let (text, _) = time(window.length() as f64, unit_of(window.length() as f64));
             let unit = unit_of(window.length() as f64).0;
@@ -183,7 +210,12 @@ impl<'a> Shown<'a> {
         if !gpus.is_empty() {
             lines.push(gpus.join(", "));
         }
-        if let Some(warning) = self.answer.warnings.iter().find(|warning| warning.code == "simulated") {
+        if let Some(warning) = self
+            .answer
+            .warnings
+            .iter()
+            .find(|warning| warning.code == "simulated")
+        {
             lines.push(warning.text.clone());
         }
         lines.push("recording cost unknown; compare with a run with --light".to_owned());
@@ -230,7 +262,12 @@ impl<'a> Shown<'a> {
         Ok(())
     }
 
-    fn write_table(&self, shown: &ShownSection<'_>, format: TableFormat, out: &mut dyn Write) -> Result<()> {
+    fn write_table(
+        &self,
+        shown: &ShownSection<'_>,
+        format: TableFormat,
+        out: &mut dyn Write,
+    ) -> Result<()> {
         let all = &shown.section.columns;
         // What is null in every row says nothing to people, and keys are for programs.
         let is_shown = |index: &&usize| {
@@ -242,7 +279,10 @@ impl<'a> Shown<'a> {
             .iter()
             .map(|place| (all[*place].unit == Unit::Nanoseconds).then(|| self.unit(shown, *place)))
             .collect();
-        let columns = places.iter().zip(&units).map(|(place, unit)| column(&all[*place], *unit));
+        let columns = places
+            .iter()
+            .zip(&units)
+            .map(|(place, unit)| column(&all[*place], *unit));
         let mut view = View::from(format);
         view.width = self.width.filter(|_| format == TableFormat::Console);
         let mut printer = table::Printer::new(&view, columns.collect(), &mut *out)?;
@@ -254,7 +294,10 @@ impl<'a> Shown<'a> {
             printer.row(cells.collect())?;
         }
         let left_out = printer.finish()?;
-        if !self.is_wide && left_out.columns.len() > 0 && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        if !self.is_wide
+            && left_out.columns.len() > 0
+            && std::io::IsTerminal::is_terminal(&std::io::stdout())
+        {
             note(self.answer.command, format, &left_out);
         }
         Ok(())
@@ -265,7 +308,11 @@ impl<'a> Shown<'a> {
         if let Some(unit) = UNITS.iter().find(|unit| unit.0 == self.units) {
             return *unit;
         }
-        let mut values: Vec<f64> = shown.rows.iter().filter_map(|row| row[place].number()).collect();
+        let mut values: Vec<f64> = shown
+            .rows
+            .iter()
+            .filter_map(|row| row[place].number())
+            .collect();
         values.retain(|value| *value != 0.0);
         unit_of(rpd_analysis::distribution::median(&mut values).unwrap_or(0.0))
     }
@@ -276,12 +323,24 @@ impl<'a> Shown<'a> {
         };
         let columns = shown.columns.iter().map(|place| {
             let column = &shown.section.columns[*place];
-            table::Column::new(ColumnKind::Any, column.name)
+            let title = match self.answer.has_titles {
+                true => column.label,
+                false => column.name,
+            };
+            table::Column::new(ColumnKind::Any, title)
         });
         let view = View::from(TableFormat::Csv);
         let mut printer = table::Printer::new(&view, columns.collect(), out)?;
         for row in &shown.rows {
-            let cells = shown.columns.iter().map(|place| plain(&row[*place]));
+            let cells = shown.columns.iter().map(|place| {
+                let is_percent =
+                    self.answer.has_titles && shown.section.columns[*place].unit == Unit::Share;
+                match row[*place].number().filter(|_| is_percent) {
+                    // With the title in percent, and one decimal as other tools have it.
+                    Some(share) => Cell::Float((share * 1000.0).round() / 10.0),
+                    None => plain(&row[*place]),
+                }
+            });
             printer.row(cells.collect())?;
         }
         printer.finish()?;
@@ -312,7 +371,12 @@ impl<'a> ShownSection<'a> {
         section: &'a Section,
         is_main: bool,
     ) -> Result<ShownSection<'a>> {
-        let find = |wanted: &str| section.columns.iter().position(|column| column.name == wanted);
+        let find = |wanted: &str| {
+            section
+                .columns
+                .iter()
+                .position(|column| column.name == wanted)
+        };
         let unknown = |option: &str, wanted: &str| {
             let names: Vec<&str> = section.columns.iter().map(|column| column.name).collect();
             Failure::usage(format!(
@@ -326,14 +390,16 @@ impl<'a> ShownSection<'a> {
             true => (0..section.columns.len()).collect(),
             false => {
                 let places = options.columns.iter();
-                let places = places.map(|wanted| find(wanted).ok_or_else(|| unknown("--columns", wanted)));
+                let places =
+                    places.map(|wanted| find(wanted).ok_or_else(|| unknown("--columns", wanted)));
                 places.collect::<Result<Vec<usize>, Failure>>()?
             }
         };
         let mut rows: Vec<&[Value]> = section.rows.iter().map(Vec::as_slice).collect();
-        let mut order = section.columns.iter().position(|column| {
-            column.unit == Unit::Nanoseconds && column.detail == 0
-        });
+        let mut order = section
+            .columns
+            .iter()
+            .position(|column| column.unit == Unit::Nanoseconds && column.detail == 0);
         if let Some(sort) = options.tables.sort().filter(|_| is_main) {
             let (wanted, ascending) = match sort.strip_suffix(":asc") {
                 Some(wanted) => (wanted, true),
@@ -341,14 +407,15 @@ impl<'a> ShownSection<'a> {
             };
             let place = find(wanted).ok_or_else(|| unknown("--sort", wanted))?;
             order = Some(place).filter(|place| section.columns[*place].unit == Unit::Nanoseconds);
-            sort_rows(&mut rows, place, ascending);
+            sort_rows(&mut rows, place, find("key"), ascending);
         }
         let limit = options.tables.limit_or(Some(20)).unwrap_or(u64::MAX);
         let all: i64 = order.map_or(0, |place| sum(&rows, place));
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         if is_main && rows.len() > limit {
             // What was added up of many rows stays at the end.
-            let is_short = |row: &&[Value]| row[0].text().is_some_and(|key| key.starts_with("short|"));
+            let is_short =
+                |row: &&[Value]| row[0].text().is_some_and(|key| key.starts_with("short|"));
             let last = rows.last().copied().filter(is_short);
             rows.truncate(limit);
             rows.extend(last);
@@ -364,7 +431,10 @@ impl<'a> ShownSection<'a> {
     }
 
     fn rest_line(&self) -> Option<String> {
-        let left = self.total.checked_sub(self.rows.len() as u64).filter(|left| *left > 0)?;
+        let left = self
+            .total
+            .checked_sub(self.rows.len() as u64)
+            .filter(|left| *left > 0)?;
         Some(format!("{left} more rows; --limit 0 shows all"))
     }
 }
@@ -378,8 +448,12 @@ fn sum(rows: &[&[Value]], place: usize) -> i64 {
 }
 
 /// Numbers from the largest and texts from A to Z, or the other way round; what is not known comes last, ties by key.
-fn sort_rows(rows: &mut [&[Value]], place: usize, ascending: bool) {
-    let key = |row: &[Value]| row[0].text().unwrap_or_default().to_owned();
+fn sort_rows(rows: &mut [&[Value]], place: usize, key: Option<usize>, ascending: bool) {
+    let key = |row: &[Value]| {
+        key.and_then(|key| row[key].text())
+            .unwrap_or_default()
+            .to_owned()
+    };
     rows.sort_by(|a, b| {
         let by_value = match (a[place].number(), b[place].number()) {
             (Some(a), Some(b)) => b.total_cmp(&a),
@@ -434,10 +508,16 @@ fn column(column: &Column, unit: Option<ShownUnit>) -> table::Column {
         Unit::Share => ColumnKind::Percent,
         Unit::Bytes => ColumnKind::Bytes,
     };
+    // Titles that scripts know have their unit.
+    let units = [" (ns)", " (%)", " (B)", " (B/s)"];
+    let label = units
+        .iter()
+        .find_map(|unit| column.label.strip_suffix(unit));
+    let label = label.unwrap_or(column.label);
     let title = match (unit, column.unit) {
-        (Some((name, _)), _) => format!("{} ({name})", column.label),
-        (None, Unit::Rate) => format!("{} (GB/s)", column.label),
-        (None, _) => column.label.to_owned(),
+        (Some((name, _)), _) => format!("{label} ({name})"),
+        (None, Unit::Rate) => format!("{label} (GB/s)"),
+        (None, _) => label.to_owned(),
     };
     table::Column::new(kind, title).detail(column.detail)
 }
@@ -448,13 +528,17 @@ fn cell(value: &Value, unit: Unit, shown: Option<ShownUnit>, is_code: bool) -> C
         (Value::Null, _) => Cell::Float(f64::NAN),
         (Value::Text(text), _) if is_code => Cell::Text(format!("`{}`", text.replace('`', "'"))),
         (Value::Text(text), _) => Cell::Text(text.clone()),
-        (_, Unit::Share) => Cell::Float((value.number().unwrap_or(f64::NAN) * 1000.0).round() / 10.0),
+        (_, Unit::Share) => {
+            Cell::Float((value.number().unwrap_or(f64::NAN) * 1000.0).round() / 10.0)
+        }
         (_, Unit::Rate) => Cell::Float(rounded(value.number().unwrap_or(f64::NAN) / 1e9)),
         (Value::Integer(number), _) => match shown {
             Some((_, size)) if size > 1.0 => Cell::Float(rounded(*number as f64 / size)),
             _ => Cell::Integer(*number),
         },
-        (Value::Number(number), _) => Cell::Float(rounded(*number / shown.map_or(1.0, |unit| unit.1))),
+        (Value::Number(number), _) => {
+            Cell::Float(rounded(*number / shown.map_or(1.0, |unit| unit.1)))
+        }
     }
 }
 
@@ -482,7 +566,10 @@ fn wrapped(line: &str, width: usize) -> Vec<String> {
             last.push_str(word);
         }
     }
-    lines.iter().map(|line| table::shortened(line, width)).collect()
+    lines
+        .iter()
+        .map(|line| table::shortened(line, width))
+        .collect()
 }
 
 struct ValueObject<'a>(&'a Value);
@@ -504,7 +591,10 @@ impl Serialize for RowObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.columns.len()))?;
         for place in &self.0.columns {
-            map.serialize_entry(self.0.section.columns[*place].name, &ValueObject(&self.1[*place]))?;
+            map.serialize_entry(
+                self.0.section.columns[*place].name,
+                &ValueObject(&self.1[*place]),
+            )?;
         }
         map.end()
     }
@@ -660,7 +750,11 @@ struct Parameters<'a>(&'a [(&'static str, Value)]);
 
 impl Serialize for Parameters<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, ValueObject(value))))
+        serializer.collect_map(
+            self.0
+                .iter()
+                .map(|(name, value)| (name, ValueObject(value))),
+        )
     }
 }
 
@@ -709,14 +803,25 @@ mod tests {
 
     #[test]
     fn numbers_keep_four_digits() {
-        for (value, shown) in [(540_123.0, 540_123.0), (1.234_56, 1.235), (0.000_123_456, 0.000_123_5), (0.0, 0.0)] {
+        for (value, shown) in [
+            (540_123.0, 540_123.0),
+            (1.234_56, 1.235),
+            (0.000_123_456, 0.000_123_5),
+            (0.0, 0.0),
+        ] {
             assert_eq!(rounded(value), shown);
         }
     }
 
     #[test]
     fn unit_is_the_greatest_in_which_a_time_is_at_least_one() {
-        for (time, unit) in [(0.0, "ns"), (999.0, "ns"), (1_000.0, "us"), (2.5e6, "ms"), (1e9, "s")] {
+        for (time, unit) in [
+            (0.0, "ns"),
+            (999.0, "ns"),
+            (1_000.0, "us"),
+            (2.5e6, "ms"),
+            (1e9, "s"),
+        ] {
             assert_eq!(unit_of(time).0, unit);
         }
     }

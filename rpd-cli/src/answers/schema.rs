@@ -25,7 +25,9 @@ pub(crate) fn run(words: &[OsString]) -> Result<u8> {
         return Ok(0);
     };
     let Some(name) = given.answer else {
-        let lines = FORMS.iter().map(|form| format!("{}: {}\n", form.command, form.question));
+        let lines = FORMS
+            .iter()
+            .map(|form| format!("{}: {}\n", form.command, form.question));
         return crate::print(&lines.collect::<String>());
     };
     let Some(form) = FORMS.iter().find(|form| form.command == name) else {
