@@ -12,6 +12,7 @@ pub mod classes;
 pub mod distribution;
 pub mod gaps;
 pub mod iterations;
+pub mod kernel;
 pub mod occupancy;
 pub mod outliers;
 pub mod records;
@@ -28,6 +29,7 @@ pub const FORMS: &[answer::Form] = &[
     regions::FORM,
     stats::FORM,
     advise::FORM,
+    kernel::FORM,
 ];
 
 #[cfg(test)]

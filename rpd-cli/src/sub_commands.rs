@@ -58,6 +58,9 @@ sub_commands! {
         Stats = "stats";
         Advise = "advise";
     }
+    "[OPTIONS] NAME DB..." {
+        Kernel = "kernel";
+    }
     "[ANSWER]" {
         Schema = "schema";
     }

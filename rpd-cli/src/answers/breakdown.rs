@@ -6,6 +6,8 @@ use anyhow::Result;
 use clap::Parser;
 use rpd_analysis::answer::Answer;
 use rpd_analysis::breakdown::{self, By, FORM, Options};
+use rpd_analysis::iterations;
+use rpd_analysis::records::Records;
 use rpd_core::compat::Compat;
 
 use super::{AnswerOptions, answer, help};
@@ -15,24 +17,43 @@ use crate::commands::parse;
 #[derive(Debug, Parser)]
 #[command(after_long_help = help(&FORM))]
 struct Arguments {
-    /// Parts of the window with rows of their own: chunk:N for N parts of equal length
+    /// Parts of the window with rows of their own: chunk:N for N parts of equal length, or iteration
     #[arg(long, value_name = "WHAT", value_parser = by)]
-    by: Option<By>,
+    by: Option<Part>,
     #[command(flatten)]
     options: AnswerOptions,
 }
 
-fn by(text: &str) -> Result<By, String> {
+/// Parts that an option names.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Chunks(u32),
+    Iteration,
+}
+
+fn by(text: &str) -> Result<Part, String> {
     let chunks = match text {
+        "iteration" => return Ok(Part::Iteration),
         "chunk" => Some(30),
         _ => text
             .strip_prefix("chunk:")
             .and_then(|number| number.parse().ok()),
     };
     match chunks {
-        Some(count @ 1..=100_000) => Ok(By::Chunks(count)),
-        _ => Err("expected chunk or chunk:N, with N from 1 to 100000".to_owned()),
+        Some(count @ 1..=100_000) => Ok(Part::Chunks(count)),
+        _ => Err("expected iteration, chunk or chunk:N, with N from 1 to 100000".to_owned()),
     }
+}
+
+/// The iterations of the first thread that has some, each up to the next.
+fn iterations(records: &dyn Records) -> By {
+    let found = iterations::find(records, &iterations::Options::default());
+    let all = found.map_or(Vec::new(), |found| found.all);
+    let thread = all.first().map(|iteration| iteration.thread);
+    let own = all.iter().enumerate();
+    let own = own.filter(|(_, iteration)| Some(iteration.thread) == thread);
+    let times = own.map(|(number, iteration)| (iteration.begin, iteration.end, number.to_string()));
+    By::Times(times.collect())
 }
 
 /// Runs `rpd breakdown`; returns the exit status.
@@ -43,7 +64,11 @@ pub(crate) fn run(words: &[OsString], compat: Compat) -> Result<u8> {
     answer(FORM.command, &given.options, compat, |question| {
         let options = Options {
             window: question.window,
-            by: given.by.clone().unwrap_or_default(),
+            by: match given.by {
+                None => By::Window,
+                Some(Part::Chunks(count)) => By::Chunks(count),
+                Some(Part::Iteration) => iterations(question.records),
+            },
             ..Options::default()
         };
         let measured = breakdown::measure(question.records, &options);

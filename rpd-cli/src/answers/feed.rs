@@ -52,8 +52,8 @@ struct Part {
     process: u32,
     times: PlausibleTimes,
     gpus: HashMap<AgentHandle, u32>,
-    /// Kind and name of each operation of the session.
-    operations: Vec<(What, u32)>,
+    /// Kind and name of each operation of the session, and whether it launches a graph.
+    operations: Vec<(What, u32, bool)>,
     /// Name, class and resources of kernels, by what their names depend on.
     kernels: HashMap<(u64, u32), (u32, Class, u32)>,
     queues: HashMap<QueueId, u32>,
@@ -199,9 +199,10 @@ impl Loaded {
                 _ if operation.kind.is_call() => What::Call,
                 _ => What::Other,
             };
-            (what, names.number(session.strings.get(operation.name)))
+            let name = session.strings.get(operation.name);
+            (what, names.number(name), name.starts_with("hipGraphLaunch"))
         });
-        let operations: Vec<(What, u32)> = operations.collect();
+        let operations: Vec<(What, u32, bool)> = operations.collect();
         let mut part = Part {
             times: PlausibleTimes::from_session(&session),
             process,
@@ -393,14 +394,14 @@ impl Part {
         }
         let index = outermost?;
         let operation = calls.operation[index];
-        let name = self.session.operation_name(operation);
+        let (_, name, is_graph) = self.operations[operation.0 as usize];
         Some(Launch {
             begin: calls.start[index].0,
             end: calls.end[index].0,
             thread: self.thread(calls.thread[index]),
-            name: self.operations[operation.0 as usize].1,
+            name,
             call: calls.correlation[index].0,
-            is_graph: name.starts_with("hipGraphLaunch"),
+            is_graph,
             range,
         })
     }
@@ -502,7 +503,7 @@ impl Part {
         let mut marker = self.first_marker;
         calls.indices().filter_map(move |index| {
             let operation = calls.operation[index].0 as usize;
-            let (what, name) = self.operations[operation];
+            let (what, name, _) = self.operations[operation];
             let (start, end) = (calls.start[index].0, calls.end[index].0);
             match what {
                 What::Range(style) => {

@@ -7,6 +7,7 @@ pub(crate) mod advise;
 pub(crate) mod breakdown;
 mod feed;
 pub(crate) mod gaps;
+pub(crate) mod kernel;
 mod print;
 pub(crate) mod regions;
 pub(crate) mod schema;
@@ -92,15 +93,21 @@ pub(crate) fn answer(
     compat: Compat,
     make: impl FnOnce(&Question<'_>) -> Result<Answer>,
 ) -> Result<u8> {
-    let made = compute(name, options, make);
-    let (answer, loaded) = match made {
-        Ok(made) => made,
-        Err(error) if matches!(options.format, Form::Json | Form::Ndjson) => {
-            crate::print(&print::error(name, &error))?;
-            return Err(error);
+    attempt(name, options, compat, make).inspect_err(|error| {
+        if matches!(options.format, Form::Json | Form::Ndjson) {
+            // The error itself is reported as of every command.
+            let _ = crate::print(&print::error(name, error));
         }
-        Err(error) => return Err(error),
-    };
+    })
+}
+
+fn attempt(
+    name: &'static str,
+    options: &AnswerOptions,
+    compat: Compat,
+    make: impl FnOnce(&Question<'_>) -> Result<Answer>,
+) -> Result<u8> {
+    let (answer, loaded) = compute(name, options, make)?;
     let gate = gate(name, options, &answer)?;
     let paths = options.inputs.paths(name)?;
     let output = destination(name, options.output_file.as_deref(), &paths)?;
