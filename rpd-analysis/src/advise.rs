@@ -161,7 +161,7 @@ enum Severity {
 }
 
 impl Severity {
-    fn of(rule: &Rule, gain: u64, window: u64) -> Severity {
+    fn new(rule: &Rule, gain: u64, window: u64) -> Severity {
         let share = gain as f64 / window.max(1) as f64;
         match rule.is_note() {
             true => Severity::Note,
@@ -221,7 +221,7 @@ pub fn answer(records: &dyn Records, rules: &Rules, options: &Options) -> Answer
                     if let Some(gain) = gain {
                         // No cause can take more than all of the time.
                         let gain = (gain.max(0.0) as u64).min(window.length());
-                        let severity = Severity::of(rule, gain, window.length());
+                        let severity = Severity::new(rule, gain, window.length());
                         findings.push(Finding {
                             rule,
                             subject,

@@ -283,7 +283,7 @@ pub struct Form {
     pub command: &'static str,
     /// The question that it answers.
     pub question: &'static str,
-    /// Its sections: name, what it is, columns.
+    /// Sections of the answer: name, what it is, columns.
     pub sections: &'static [(&'static str, &'static str, &'static [Column])],
 }
 

@@ -38,12 +38,12 @@ pub enum Of {
 /// Operations that are taken together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of a GPU.
+    /// All operations of a GPU.
     #[default]
     Gpu,
-    /// Those of a queue.
+    /// Operations of one queue.
     Queue,
-    /// Those of a stream.
+    /// Operations of one stream.
     Stream,
 }
 
@@ -124,7 +124,7 @@ pub struct Gap {
     pub start: u64,
     /// End.
     pub end: u64,
-    /// Its length by causes.
+    /// Length by causes.
     pub parts: Parts,
     /// Name of an operation that ended last before it; [`NONE`] when there is none.
     pub closer: u32,

@@ -88,7 +88,7 @@ impl Expression {
         }
     }
 
-    /// Its names.
+    /// The names in the expression.
     pub(crate) fn names(&self) -> Vec<&str> {
         match self {
             Expression::Number(_) => Vec::new(),
@@ -97,7 +97,7 @@ impl Expression {
         }
     }
 
-    /// Its value, true is 1; the name whose value is not known where it depends on one.
+    /// The value of the expression, 1 for true; the name whose value is not known where it depends on one.
     pub(crate) fn value<'a>(&'a self, get: &impl Fn(&str) -> Option<f64>) -> Result<f64, &'a str> {
         let truth = |truth: bool| f64::from(u8::from(truth));
         match self {

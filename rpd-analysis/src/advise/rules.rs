@@ -147,22 +147,22 @@ impl Rule {
         })
     }
 
-    /// Its id.
+    /// Id of the rule.
     pub fn id(&self) -> &str {
         self.written.id.as_ref()
     }
 
-    /// What it is about.
+    /// Subject of the rule in a few words.
     pub fn title(&self) -> &str {
         &self.written.title
     }
 
-    /// What it is judged for.
+    /// Source of the rows that the rule is judged for.
     pub fn source(&self) -> Source {
         self.written.over
     }
 
-    /// Records that it needs.
+    /// Records that the rule needs.
     pub fn needs(&self) -> &[String] {
         &self.written.needs
     }

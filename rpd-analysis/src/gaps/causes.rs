@@ -24,7 +24,7 @@ pub struct Parts {
     pub graph: u64,
     /// The operation was requested and did not start.
     pub wait: u64,
-    /// It is not known which call requested the operation.
+    /// The call that requested the operation is not known.
     pub unrecorded: u64,
 }
 

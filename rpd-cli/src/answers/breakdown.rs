@@ -62,19 +62,26 @@ pub(crate) fn run(words: &[OsString], compat: Compat) -> Result<u8> {
         return Ok(0);
     };
     answer(FORM.command, &given.options, compat, |question| {
+        let by = match given.by {
+            None => By::Window,
+            Some(Part::Chunks(count)) => By::Chunks(count),
+            Some(Part::Iteration) => iterations(question.records),
+        };
+        let has_none = matches!(&by, By::Times(times) if times.is_empty());
         let options = Options {
             window: question.window,
-            by: match given.by {
-                None => By::Window,
-                Some(Part::Chunks(count)) => By::Chunks(count),
-                Some(Part::Iteration) => iterations(question.records),
-            },
+            by,
             ..Options::default()
         };
         let measured = breakdown::measure(question.records, &options);
-        Ok(match measured {
+        let mut answer = match measured {
             Some(measured) => measured.answer(question.records),
-            None => Answer::without_ops(FORM.command),
-        })
+            None => return Ok(Answer::without_ops(FORM.command)),
+        };
+        if has_none {
+            let because = "no marker repeats, and the sequence of kernels has no period";
+            answer.lacks("iterations", &["part"], because, "");
+        }
+        Ok(answer)
     })
 }

@@ -45,9 +45,9 @@ enum OfName {
 enum ScopeName {
     /// All operations of a GPU
     Gpu,
-    /// Those of a queue
+    /// Operations of one queue
     Queue,
-    /// Those of a stream
+    /// Operations of one stream
     Stream,
 }
 
