@@ -6,7 +6,7 @@ pub(crate) const SUCCESS: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
 /// A mistake in the command line.
 pub(crate) const USAGE: u8 = 2;
-/// A gate of `rpd diff` found something slower than allowed.
+/// A gate of `rpd diff` found something slower than allowed, or one of an answer a value above its limit.
 pub(crate) const SLOWER: u8 = 3;
 /// A capture is incomplete or damaged. (The same number as a mistake in the command line.)
 pub(crate) const DAMAGED: u8 = 2;
@@ -18,6 +18,8 @@ pub(crate) const DIFFERS: u8 = 4;
 pub(crate) const INCOMPATIBLE: u8 = 5;
 /// A capture has calls that cannot be replayed.
 pub(crate) const UNSUPPORTED: u8 = 6;
+/// A recording holds nothing that an answer needs.
+pub(crate) const NOTHING_TO_ANSWER: u8 = 7;
 /// The target cannot be executed.
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// The target does not exist.
@@ -55,6 +57,7 @@ mod tests {
             DIFFERS,
             INCOMPATIBLE,
             UNSUPPORTED,
+            NOTHING_TO_ANSWER,
             NOT_EXECUTABLE,
             NOT_FOUND,
         ]

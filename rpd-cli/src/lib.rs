@@ -18,6 +18,7 @@ macro_rules! eprintln {
     }};
 }
 
+mod answers;
 mod called;
 mod commands;
 mod counters;
@@ -211,6 +212,13 @@ fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Resul
         SubCommand::Merge => commands::merge::run(words, compat),
         SubCommand::Diff => commands::diff::run(words),
         SubCommand::Export => commands::stacks::export::run(words),
+        SubCommand::Gaps => answers::gaps::run(words, compat),
+        SubCommand::Breakdown => answers::breakdown::run(words, compat),
+        SubCommand::Regions => answers::regions::run(words, compat),
+        SubCommand::Stats => answers::stats::run(words, compat),
+        SubCommand::Advise => answers::advise::run(words, compat),
+        SubCommand::Kernel => answers::kernel::run(words, compat),
+        SubCommand::Schema => answers::schema::run(words),
         SubCommand::Stacks => commands::stacks::run(words),
         SubCommand::Flame => commands::stacks::flame::run(words),
         SubCommand::Symbolize => commands::stacks::symbolize::run(words),

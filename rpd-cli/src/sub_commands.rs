@@ -62,6 +62,19 @@ sub_commands! {
         Export = "export";
     }
     "[OPTIONS] DB..." {
+        Gaps = "gaps";
+        Breakdown = "breakdown";
+        Regions = "regions";
+        Stats = "stats";
+        Advise = "advise";
+    }
+    "[OPTIONS] NAME DB..." {
+        Kernel = "kernel";
+    }
+    "[ANSWER]" {
+        Schema = "schema";
+    }
+    "[OPTIONS] DB..." {
         Stacks = "stacks";
         Flame = "flame";
         Symbolize = "symbolize";

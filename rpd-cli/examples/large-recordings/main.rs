@@ -21,7 +21,7 @@ use step::{Outcome, Taken};
 const COMMAND: &str = "rpd";
 
 /// Commands that read a database, and their words; `DB` stands for it and `OUT` for the directory of outputs.
-const COMMANDS: [(&str, &[&str]); 5] = [
+const COMMANDS: [(&str, &[&str]); 10] = [
     (
         "query",
         &[
@@ -45,6 +45,11 @@ const COMMANDS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("summary", &["summary", "DB"]),
+    ("gaps", &["gaps", "DB"]),
+    ("breakdown", &["breakdown", "DB"]),
+    ("regions", &["regions", "DB"]),
+    ("stats", &["stats", "DB"]),
+    ("advise", &["advise", "DB"]),
     ("diff", &["diff", "DB", "DB"]),
     ("merge", &["merge", "-o", "OUT/merged.db", "DB"]),
 ];

@@ -22,7 +22,7 @@ pub(crate) mod stacks;
 pub(crate) mod summary;
 pub(crate) mod tables;
 pub(crate) mod top;
-mod window;
+pub(crate) mod window;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -41,7 +41,7 @@ use rpd_formats::table::TableFormat;
 use crate::failure::Failure;
 
 /// Parses the arguments of a sub-command; `None` after `--help`, whose text is printed.
-fn parse<T: Parser>(name: &str, arguments: &[OsString]) -> Result<Option<T>> {
+pub(crate) fn parse<T: Parser>(name: &str, arguments: &[OsString]) -> Result<Option<T>> {
     let program = OsString::from(format!("rpd {name}"));
     let words = std::iter::once(program).chain(arguments.iter().cloned());
     match T::try_parse_from(words) {
@@ -102,7 +102,7 @@ fn spread(
 
 /// Databases to read.
 #[derive(Debug, Args)]
-struct Inputs {
+pub(crate) struct Inputs {
     /// Databases (files ending in _results.db), or directories that hold some
     #[arg(value_name = "DB")]
     databases: Vec<PathBuf>,
@@ -112,7 +112,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn paths(&self, name: &str) -> Result<Vec<PathBuf>> {
+    pub(crate) fn paths(&self, name: &str) -> Result<Vec<PathBuf>> {
         let given: Vec<&PathBuf> = self.databases.iter().chain(&self.input).collect();
         if given.is_empty() {
             return Err(Failure::usage(format!(
@@ -186,7 +186,7 @@ fn barriers(given: &[String]) -> Vec<String> {
 
 /// Options for names of kernels.
 #[derive(Debug, Args)]
-struct Naming {
+pub(crate) struct Naming {
     /// Name kernels after the innermost ROCTx range they were launched in
     #[arg(long)]
     kernel_rename: bool,
@@ -200,7 +200,7 @@ struct Naming {
 
 impl Naming {
     /// The setting of the command line, or else that of the database.
-    fn over(&self, settings: &Settings) -> KernelNames {
+    pub(crate) fn over(&self, settings: &Settings) -> KernelNames {
         let stored = settings.kernel_names;
         let is_given = self.truncate_kernels || self.mangled_kernels;
         KernelNames {
@@ -299,7 +299,7 @@ fn each_recording_of(
 
 /// The destination that an option of the sub-command `name` gives; standard output without one. `inputs`: as of
 /// [`Destination::named`].
-fn destination<P: AsRef<Path>>(
+pub(crate) fn destination<P: AsRef<Path>>(
     name: &str,
     given: Option<&Path>,
     inputs: impl IntoIterator<Item = P>,
@@ -317,7 +317,7 @@ fn destination<P: AsRef<Path>>(
 }
 
 /// Writes a result to its destination, which is then named on standard error unless it is standard output.
-fn write_output(
+pub(crate) fn write_output(
     destination: Destination,
     compat: Compat,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,

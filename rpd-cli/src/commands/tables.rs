@@ -87,6 +87,16 @@ impl TableOptions {
         }
     }
 
+    /// The column that orders the rows, where one is given.
+    pub(crate) fn sort(&self) -> Option<&str> {
+        self.sort.as_deref()
+    }
+
+    /// Whether tables are shown whole.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.rows.wide
+    }
+
     /// Refuses options that need a table, where the command prints none.
     pub(crate) fn refuse_without_table(&self, name: &str, help: &str) -> Result<(), Failure> {
         let given = match (&self.sort, self.rows.limit) {

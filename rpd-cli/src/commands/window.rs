@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// Options that set the window.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Time window")]
-pub(super) struct WindowOptions {
+pub(crate) struct WindowOptions {
     /// Begin: nanoseconds as in the database, or a share of its span such as 25%
     #[arg(long, value_name = "T", conflicts_with = "start_marker")]
     start: Option<String>,
@@ -49,7 +49,7 @@ impl WindowOptions {
     }
 
     /// The window over all databases together; `None` when no option sets one. Files of RPD are refused.
-    pub(super) fn resolve(&self, name: &str, paths: &[PathBuf]) -> Result<Option<Window>> {
+    pub(crate) fn resolve(&self, name: &str, paths: &[PathBuf]) -> Result<Option<Window>> {
         if !self.is_given() {
             return Ok(None);
         }

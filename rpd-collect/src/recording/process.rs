@@ -268,6 +268,7 @@ pub(crate) fn attach(run: &Path, options: CollectorOptions) -> io::Result<&'stat
     regions::forget();
     code::forget();
     streams::forget();
+    removed::forget();
     let process = create_in(run, options, None)?;
     let process: &'static Process = Box::leak(Box::new(process));
     OFF.store(false, Ordering::Relaxed);

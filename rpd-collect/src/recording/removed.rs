@@ -31,6 +31,11 @@ unsafe impl Sync for SharedTotals {}
 /// Addresses of sums: in the meta stream, or in memory where that could not store one.
 type Totals = HashMap<Sort, usize>;
 
+/// Forgets the sums of a recording that has ended: they are in its meta stream. Called before another one begins.
+pub(super) fn forget() {
+    INHERITED.store(true, Ordering::Relaxed);
+}
+
 /// Counts the records of a segment that is being removed.
 pub(super) fn count(segment: &[u8]) {
     let Some(process) = process::existing() else {
@@ -50,7 +55,8 @@ pub(super) fn count(segment: &[u8]) {
         // SAFETY: the lock is held.
         let state = unsafe { &mut *STATE.0.get() };
         if INHERITED.swap(false, Ordering::Relaxed) {
-            // The parent may have been changing it: it is left as it is.
+            // The parent may have been changing it, and it may lead to the stream of an earlier recording: it is left as
+            // it is.
             std::mem::forget(state.take());
         }
         let totals = state.get_or_insert_default();

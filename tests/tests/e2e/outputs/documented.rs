@@ -244,6 +244,7 @@ macro_rules! pages {
 
 pages! {
     commands_of_the_readme_run "README.md";
+    commands_about_answers_run "docs/answers.md";
     commands_about_captures_run "docs/capture.md";
     commands_about_clusters_run "docs/cluster.md";
     commands_about_counters_run "docs/counters.md";

@@ -1,6 +1,7 @@
 //! Files, names and tables.
 
 mod allocations;
+mod answers;
 mod argument_results;
 mod cluster;
 mod compat;
