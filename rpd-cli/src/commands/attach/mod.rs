@@ -1,10 +1,12 @@
 //! `rpd attach`: records a program that runs already.
 //!
-//! [`target`] finds the way to attach to a process. A process that waits for rpd ([`rpd_spool::idle`]) is told through its
-//! control page where to record to and when to end; from its recording outputs are made as of any other run.
+//! [`target`] finds the way to attach to a process. One that waits for rpd ([`rpd_spool::idle`]) is told through its control
+//! page where to record to and when to end; for one that waits for ROCm's own attach see [`upstream`]. From the recording
+//! outputs are made as of any other run.
 
 mod find;
 pub(crate) mod target;
+mod upstream;
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -46,7 +48,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Interval of the looks at whether a process is still the same program.
 const LOOK_AT_MAP: Duration = Duration::from_secs(1);
 
-/// Record a program that runs already, and was started with rpd idle
+/// Record a program that runs already, and was started with rpd idle or with ROCP_TOOL_ATTACH=1
 ///
 /// The options that follow the process are those of rpd itself: what to trace, and where outputs go.
 #[derive(Debug, Parser)]
@@ -202,6 +204,10 @@ pub(crate) fn record(plan: &Plan, attach: &Attach, environment: &Environment) ->
     for warning in &plan.warnings {
         eprintln!("{}", environment.compat.warning(warning));
     }
+    let pass = plan.passes.first().context("a plan has a pass")?;
+    if way(attach.pid) == Way::Upstream {
+        return upstream::record(pass.options.clone(), attach, environment);
+    }
     let targets = targets(attach)?;
     if let Some((option, what)) = &attach.needs_sdk {
         return Err(Failure::failed(format!(
@@ -210,7 +216,6 @@ pub(crate) fn record(plan: &Plan, attach: &Attach, environment: &Environment) ->
         ))
         .into());
     }
-    let pass = plan.passes.first().context("a plan has a pass")?;
     let mut options = pass.options.clone();
     options.collector.provider = ProviderChoice::Direct;
     options.collector.disable_signal_handlers = true;
@@ -237,8 +242,9 @@ pub(crate) fn record(plan: &Plan, attach: &Attach, environment: &Environment) ->
         run.remove();
         return Err(error);
     }
-    announce(&targets, attach);
-    wait(&targets, attach, &signals);
+    let pids: Vec<u32> = targets.iter().map(|target| target.pid).collect();
+    announce(&pids, "prepared by rpd idle", attach);
+    wait(|| targets.iter().any(Target::runs), attach, &signals);
     for target in &targets {
         target.end();
     }
@@ -259,11 +265,8 @@ fn targets(attach: &Attach) -> Result<Vec<Target>, Failure> {
             targets.push(Target::open(attach.pid, page)?);
             None
         }
-        Way::Upstream => Some(
-            "it waits for ROCm's own attach (ROCP_TOOL_ATTACH=1), which rpd does not use; start the program with: rpd idle \
-             -- PROGRAM"
-                .to_owned(),
-        ),
+        // It began to wait for ROCm's attach since it was looked at.
+        Way::Upstream => Some("it has changed just now; attach again".to_owned()),
         Way::Refused(reason) => Some(reason.to_string()),
     };
     if attach.children {
@@ -362,29 +365,27 @@ fn begin(targets: &[Target], run: &RunDirectory, inside: &Path, options: &Option
     Ok(())
 }
 
-fn announce(targets: &[Target], attach: &Attach) {
-    let numbers: Vec<String> = targets
-        .iter()
-        .map(|target| target.pid.to_string())
-        .collect();
+/// Says which processes are recorded, in which way, and until when.
+fn announce(pids: &[u32], way: &str, attach: &Attach) {
+    let numbers: Vec<String> = pids.iter().map(u32::to_string).collect();
     let plural = if numbers.len() == 1 { "" } else { "es" };
     let until = match attach.duration {
         Some(duration) => format!("records for {} ms", duration.as_millis()),
         None => "press Enter or Ctrl-C to detach".to_owned(),
     };
     eprintln!(
-        "rpd: attached to process{plural} {} (prepared by rpd idle); {until}",
+        "rpd: attached to process{plural} {} ({way}); {until}",
         numbers.join(", ")
     );
 }
 
-/// Waits until the time is over, the user ends it, or all processes have ended.
-fn wait(targets: &[Target], attach: &Attach, signals: &Signals) {
+/// Waits until the time is over, the user ends it, or no process runs any more.
+fn wait(runs: impl Fn() -> bool, attach: &Attach, signals: &Signals) {
     let end = attach.duration.map(|duration| Instant::now() + duration);
     let stdin = std::io::stdin();
     // A duration needs no input, which may be that of a program in the same terminal.
     let mut input = attach.duration.is_none().then(|| stdin.as_fd());
-    while targets.iter().any(Target::runs) {
+    while runs() {
         let left = end.map_or(LOOK, |end| {
             end.saturating_duration_since(Instant::now()).min(LOOK)
         });
