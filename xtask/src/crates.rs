@@ -44,6 +44,29 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
+/// The words in backticks of `text` that are paths into the sources of a crate.
+fn source_paths(text: &str) -> impl Iterator<Item = &str> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    quoted.filter(|word| word.starts_with("src/"))
+}
+
+#[test]
+fn every_crate_has_a_readme_whose_paths_exist() {
+    let text = std::fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
+    let members = text.split("members = [").nth(1);
+    let members = members.and_then(|rest| rest.split(']').next());
+    for directory in members.expect("the members").split('"').skip(1).step_by(2) {
+        let directory = root().join(directory);
+        let path = directory.join("README.md");
+        let readme = std::fs::read_to_string(&path);
+        let readme = readme.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for inside in source_paths(&readme) {
+            let exists = directory.join(inside).exists();
+            assert!(exists, "{}: there is no {inside}", path.display());
+        }
+    }
+}
+
 #[test]
 fn docs_draw_every_crate_in_the_row_above_what_it_uses() {
     fn row(name: &str, crates: &BTreeMap<String, BTreeSet<String>>) -> usize {
