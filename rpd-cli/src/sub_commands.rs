@@ -69,6 +69,12 @@ sub_commands! {
         Avail = "avail";
         Att = "att";
     }
+    "[COMMAND|TOPIC|OPTION]" {
+        Help = "help";
+    }
+    "" {
+        Version = "version";
+    }
 }
 
 impl SubCommand {
@@ -89,7 +95,7 @@ pub(crate) fn usage() -> String {
     let mut usage = "rpd [OPTIONS] -- PROGRAM [ARGUMENTS]".to_owned();
     for (commands, arguments) in LINES {
         let names = joined(commands.iter().copied(), "|");
-        usage.push_str(&format!("\n       rpd {names} {arguments}"));
+        usage.push_str(format!("\n       rpd {names} {arguments}").trim_end());
     }
     usage
 }
