@@ -1,4 +1,4 @@
-//! The crates and their dependencies, as `docs/internals.md` lists and draws them.
+//! The crates and their dependencies, as `docs/internals/architecture.md` lists and draws them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ fn root() -> PathBuf {
 }
 
 fn manual() -> String {
-    std::fs::read_to_string(root().join("docs/internals.md")).expect("the manual")
+    std::fs::read_to_string(root().join("docs/internals/architecture.md")).expect("the manual")
 }
 
 /// Names of the crates of the workspace that the manifest `text` lists as normal dependencies.
@@ -89,7 +89,7 @@ fn docs_draw_every_crate_in_the_row_above_what_it_uses() {
         .collect();
     assert_eq!(
         drawn, right,
-        "left in docs/internals.md, right by the manifests"
+        "left in docs/internals/architecture.md, right by the manifests"
     );
 }
 
@@ -122,7 +122,7 @@ fn docs_list_the_crates_that_each_crate_uses() {
             .collect();
         assert_eq!(
             table, used,
-            "{name}: left in docs/internals.md, right in its manifest"
+            "{name}: left in docs/internals/architecture.md, right in its manifest"
         );
     }
     assert_eq!(
