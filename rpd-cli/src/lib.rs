@@ -25,6 +25,7 @@ mod counters;
 mod echo;
 mod exit_status;
 mod failure;
+mod help;
 mod isolation;
 mod launch;
 mod limits;
@@ -104,6 +105,9 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
         return commands::record_rpd_file::run(&arguments[1..], |words| profile(called, words));
     }
     match called.program {
+        Program::Rpd if arguments.is_empty() && called.compat == Compat::None => {
+            return print(&help::screen());
+        }
         Program::Rpd => {
             if let Some(word) = word.filter(|word| !word.starts_with('-')) {
                 let command = SubCommand::from_name(word).ok_or_else(|| unknown(word))?;
@@ -230,6 +234,11 @@ fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Resul
         SubCommand::Avail => commands::avail::run(words, compat),
         SubCommand::Att => commands::att::run(words),
         SubCommand::Doctor => commands::doctor::run(words),
+        SubCommand::Help => help::run(words, |command| {
+            sub_command(command, &["--help".into()], compat)
+        }),
+        SubCommand::Version if words.is_empty() => print(&version::text()),
+        SubCommand::Version => Err(Failure::usage("version: it takes no arguments").into()),
     }
 }
 

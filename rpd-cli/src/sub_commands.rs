@@ -93,6 +93,12 @@ sub_commands! {
         Att = "att";
         Doctor = "doctor";
     }
+    "[COMMAND|TOPIC|OPTION]" {
+        Help = "help";
+    }
+    "" {
+        Version = "version";
+    }
 }
 
 impl SubCommand {
@@ -113,7 +119,7 @@ pub(crate) fn usage() -> String {
     let mut usage = "rpd [OPTIONS] -- PROGRAM [ARGUMENTS]".to_owned();
     for (commands, arguments) in LINES {
         let names = joined(commands.iter().copied(), "|");
-        usage.push_str(&format!("\n       rpd {names} {arguments}"));
+        usage.push_str(format!("\n       rpd {names} {arguments}").trim_end());
     }
     usage
 }

@@ -54,6 +54,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             "warnings",
         ]))
     })?;
+    step("licences, bans and sources of dependencies", dependencies)?;
     step("documentation", || {
         shell::run(
             shell::cargo()
@@ -127,6 +128,17 @@ fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
         start.elapsed().as_secs_f64()
     );
     Ok(())
+}
+
+/// Has cargo-deny, where it is installed, compare the dependencies with `deny.toml`.
+fn dependencies() -> Result<()> {
+    if shell::tool("cargo-deny").is_none() {
+        println!(
+            "skipped: licences, bans and sources of dependencies: `cargo install --locked cargo-deny` installs cargo-deny"
+        );
+        return Ok(());
+    }
+    shell::run(shell::cargo().args(["deny", "check", "licenses", "bans", "sources"]))
 }
 
 /// Has Miri run the writer and the reader of the spool, where a nightly toolchain with Miri is installed. Providers keep the

@@ -1,4 +1,4 @@
-//! The crates and their dependencies, as `docs/internals.md` lists and draws them.
+//! The crates and their dependencies, as `docs/internals/architecture.md` lists and draws them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ fn root() -> PathBuf {
 }
 
 fn manual() -> String {
-    std::fs::read_to_string(root().join("docs/internals.md")).expect("the manual")
+    std::fs::read_to_string(root().join("docs/internals/architecture.md")).expect("the manual")
 }
 
 /// Names of the crates of the workspace that the manifest `text` lists as normal dependencies.
@@ -46,6 +46,29 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
+/// The words in backticks of `text` that are paths into the sources of a crate.
+fn source_paths(text: &str) -> impl Iterator<Item = &str> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    quoted.filter(|word| word.starts_with("src/"))
+}
+
+#[test]
+fn every_crate_has_a_readme_whose_paths_exist() {
+    let text = std::fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
+    let members = text.split("members = [").nth(1);
+    let members = members.and_then(|rest| rest.split(']').next());
+    for directory in members.expect("the members").split('"').skip(1).step_by(2) {
+        let directory = root().join(directory);
+        let path = directory.join("README.md");
+        let readme = std::fs::read_to_string(&path);
+        let readme = readme.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for inside in source_paths(&readme) {
+            let exists = directory.join(inside).exists();
+            assert!(exists, "{}: there is no {inside}", path.display());
+        }
+    }
+}
+
 #[test]
 fn docs_draw_every_crate_in_the_row_above_what_it_uses() {
     fn row(name: &str, crates: &BTreeMap<String, BTreeSet<String>>) -> usize {
@@ -68,7 +91,7 @@ fn docs_draw_every_crate_in_the_row_above_what_it_uses() {
         .collect();
     assert_eq!(
         drawn, right,
-        "left in docs/internals.md, right by the manifests"
+        "left in docs/internals/architecture.md, right by the manifests"
     );
 }
 
@@ -101,7 +124,7 @@ fn docs_list_the_crates_that_each_crate_uses() {
             .collect();
         assert_eq!(
             table, used,
-            "{name}: left in docs/internals.md, right in its manifest"
+            "{name}: left in docs/internals/architecture.md, right in its manifest"
         );
     }
     assert_eq!(

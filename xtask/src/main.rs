@@ -1,4 +1,4 @@
-//! Project tasks: demo, test, bless, ci, fuzz, bench, kernels, dist.
+//! Project tasks: demo, test, bless, ci, fuzz, bench, kernels, pictures, dist.
 
 mod bare;
 mod bench;
@@ -17,6 +17,9 @@ mod kernels;
 #[cfg(test)]
 mod layers;
 mod links;
+#[cfg(test)]
+mod messages;
+mod pictures;
 mod shell;
 mod test;
 #[cfg(test)]
@@ -40,6 +43,7 @@ usage: cargo xtask TASK [ARGUMENTS]
                     run fuzz targets (all of them), each for N seconds [60]; needs a C++ compiler
   bench [ROW ...]   measure; print each figure with its target (`bench --help`)
   kernels           rebuild the workloads' code objects from their sources
+  pictures          draw the pictures of the documentation again, from real runs; needs chromium
   dist              a release build packed into one archive (takes many minutes)
 ";
 
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::run(&rest),
         "bench" => bench::run(&rest),
         "kernels" => kernels::run(),
+        "pictures" => pictures::run(),
         "dist" => dist::run(),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");

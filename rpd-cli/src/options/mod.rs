@@ -24,7 +24,7 @@ pub(crate) mod resolve;
 mod sampling;
 mod scalar;
 pub(crate) mod size;
-mod spec;
+pub(crate) mod spec;
 mod stacks;
 mod summary;
 pub(crate) mod table;

@@ -59,6 +59,21 @@ pub(crate) fn help() -> String {
     command_line().render_help().to_string()
 }
 
+/// The help of the options for which `is_shown` holds, and of no others.
+pub(crate) fn help_of(is_shown: impl Fn(&Spec) -> bool) -> String {
+    let hidden = OPTIONS
+        .iter()
+        .filter(|spec| !spec.key_only && !is_shown(spec));
+    let mut command = command_line()
+        .override_usage("rpd [OPTIONS] -- PROGRAM [ARGUMENTS]")
+        .after_help("See docs/command-line.md.")
+        .mut_arg("help", |arg| arg.hide(true));
+    for spec in hidden {
+        command = command.mut_arg(spec.long, |arg| arg.hide(true));
+    }
+    command.render_help().to_string()
+}
+
 /// The clap command made from the table.
 fn command_line() -> Command {
     let mut command = Command::new("rpd")

@@ -31,7 +31,7 @@ macro_rules! options {
 
         impl Group {
             /// Text above the group's options.
-            pub(super) const fn heading(self) -> &'static str {
+            pub(crate) const fn heading(self) -> &'static str {
                 match self {
                     $(Group::$group => $heading,)*
                 }

@@ -1,6 +1,7 @@
 //! The built `rpd` on targets that need no GPU, and on results. One binary, so that the tests link once.
 
 mod destinations;
+mod help;
 mod hostile;
 mod inputs;
 mod launch;

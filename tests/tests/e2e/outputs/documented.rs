@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rpd_tests::run::{self, skipped, tool};
+use rpd_tests::sources::files_below;
 use rpd_tests::{install, workloads};
 
 /// How commands begin in blocks that show no prompt.
@@ -34,24 +35,23 @@ const NOT_RUN: [(&str, &str); 4] = [
 ];
 
 /// Commands that end with another status than 0, by their beginning.
-const STATUSES: [(&str, i32); 3] = [
+const STATUSES: [(&str, i32); 5] = [
     // A counter that does not exist.
     ("rpd --pmc SQ_WAVE -- ", 1),
+    // The program has the status of the signal that ends it.
+    (
+        "rpd --hip-trace --kernel-trace -d out -o run -- ./segv-midway",
+        128 + libc::SIGSEGV,
+    ),
+    ("rpd check -- ./errors sum_clean", 0),
     // The program `errors` has the error that its argument names.
     ("rpd check -- ./errors", 1),
     // `capture diff` of a part and the whole finds calls missing.
     ("rpd capture diff run part", 4),
 ];
 
-/// The reader's programs, and the workloads that stand for them.
-const PROGRAMS: [(&str, &str); 6] = [
-    ("app", "vector-ops"),
-    ("server", "spin"),
-    ("vector-ops", "vector-ops"),
-    ("inside", "inside"),
-    ("errors", "errors"),
-    ("accesses", "accesses"),
-];
+/// The reader's programs, and the workloads that stand for them. All workloads are there under their own names, too.
+const PROGRAMS: [(&str, &str); 2] = [("app", "vector-ops"), ("server", "spin")];
 
 /// The reader's files, and how they are made before the first command that names them, unless they are there. `$DATA` is the directory
 /// of recordings of the original.
@@ -78,7 +78,13 @@ const FILES: [(&str, &str); 7] = [
 ];
 
 /// Commands that go on in the background, by their end, and what holds once they are under way.
-const UNDER_WAY: [(&str, &str); 1] = [("-d out -- ./server &", "rpd live out")];
+const UNDER_WAY: [(&str, &str); 2] = [
+    ("-d out -- ./server &", "rpd live out"),
+    (
+        "-d out -o run -- ./server &",
+        "rpd control out status | grep -q 'recording '",
+    ),
+];
 
 /// Long enough for all commands of a page on a busy machine.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -181,6 +187,10 @@ fn is_run(page: &str, command: &str) -> bool {
         skipped(&format!("{page}: {command}"), "no sqlite3");
         return false;
     }
+    if command.contains(" python3 ") && tool("python3").is_none() {
+        skipped(&format!("{page}: {command}"), "no python3");
+        return false;
+    }
     true
 }
 
@@ -193,8 +203,16 @@ fn run_page(page: &str) {
 
     let directory = tempfile::tempdir().expect("a directory");
     let path = |name: &str| directory.path().join(name);
-    for (name, workload) in PROGRAMS {
-        symlink(workloads::path(workload), path(name)).expect("a link");
+    // A reader is where the programs are, or goes there from the source tree.
+    fs::create_dir_all(path("target/workloads")).expect("a directory");
+    for place in [directory.path(), &path("target/workloads")] {
+        for entry in fs::read_dir(workloads::build()).expect("the workloads") {
+            let entry = entry.expect("an entry");
+            symlink(entry.path(), place.join(entry.file_name())).expect("a link");
+        }
+        for (name, workload) in PROGRAMS {
+            symlink(workloads::path(workload), place.join(name)).expect("a link");
+        }
     }
     fs::create_dir_all(path("release/share/rpd/compat/bin")).expect("a directory");
     let original = path("release/share/rpd/compat/bin/rocprofv3");
@@ -256,19 +274,49 @@ pages! {
     commands_about_the_simulator_run "docs/simulator.md";
     commands_about_stacks_run "docs/stacks.md";
     commands_about_thread_traces_run "docs/thread-trace.md";
+    commands_of_the_guide_run "docs/guide.md";
+    the_recipe_about_child_processes_runs "docs/recipes/child-processes.md";
+    the_recipe_about_comparing_runs_runs "docs/recipes/compare-runs.md";
+    the_recipe_about_counters_runs "docs/recipes/counters.md";
+    the_recipe_about_crashes_runs "docs/recipes/crash.md";
+    the_recipe_about_every_instruction_runs "docs/recipes/every-instruction.md";
+    the_recipe_about_flame_graphs_runs "docs/recipes/flame-graph.md";
+    the_recipe_about_hot_lines_runs "docs/recipes/hot-line.md";
+    the_recipe_about_an_idle_gpu_runs "docs/recipes/idle-gpu.md";
+    the_recipe_about_builds_of_a_kernel_runs "docs/recipes/kernel-builds.md";
+    the_recipe_about_launching_lines_runs "docs/recipes/launching-line.md";
+    the_recipe_about_memory_accesses_runs "docs/recipes/memory-accesses.md";
+    the_recipe_about_memory_use_runs "docs/recipes/memory-use.md";
+    the_recipe_about_working_without_a_gpu_runs "docs/recipes/no-gpu.md";
+    the_recipe_about_one_kernel_runs "docs/recipes/one-kernel.md";
+    the_recipe_about_overhead_runs "docs/recipes/overhead.md";
+    the_recipe_about_parts_of_runs_runs "docs/recipes/part-of-a-run.md";
+    the_recipe_about_phases_runs "docs/recipes/phases.md";
+    the_recipe_about_lines_of_python_runs "docs/recipes/python-line.md";
+    the_recipe_about_races_runs "docs/recipes/races.md";
+    the_recipe_about_ranks_runs "docs/recipes/ranks.md";
+    the_recipe_about_scripts_for_rocprofv3_runs "docs/recipes/rocprofv3.md";
+    the_recipe_about_running_programs_runs "docs/recipes/running-program.md";
+    the_recipe_about_servers_runs "docs/recipes/server.md";
+    the_recipe_about_sharing_runs "docs/recipes/share.md";
+    the_recipe_about_spreadsheets_runs "docs/recipes/spreadsheets.md";
+    the_recipe_about_sql_runs "docs/recipes/sql.md";
+    the_recipe_about_timelines_runs "docs/recipes/timeline.md";
+    the_recipe_about_kernels_that_take_time_runs "docs/recipes/where-time-goes.md";
 }
 
 #[test]
 fn every_documentation_page_with_commands_has_a_test() {
-    let directory = fs::read_dir(install::source_root().join("docs")).expect("a directory");
-    let names = directory.map(|entry| entry.expect("an entry").file_name());
-    let pages = names.map(|name| format!("docs/{}", name.to_string_lossy()));
-    for page in pages.chain(["README.md".to_owned()]) {
-        let text = fs::read_to_string(install::source_root().join(&page)).expect("a page");
-        let has_commands = commands(&page, &text)
+    let root = install::source_root();
+    let pages = files_below(&root.join("docs"), &["md"]);
+    for page in pages.into_iter().chain([root.join("README.md")]) {
+        let page = page.strip_prefix(root).expect("a file of the tree");
+        let page = page.to_str().expect("a name");
+        let text = fs::read_to_string(root.join(page)).expect("a page");
+        let has_commands = commands(page, &text)
             .iter()
             .any(|command| !NOT_RUN.iter().any(|(begin, _)| command.starts_with(begin)));
-        assert_eq!(has_commands, PAGES.contains(&&*page), "{page}");
+        assert_eq!(has_commands, PAGES.contains(&page), "{page}");
     }
 }
 
