@@ -94,6 +94,8 @@ pub struct Inspection {
     loader: Loader,
     /// Whether the SDK was named in the program's environment.
     sdk_is_named: bool,
+    /// Whether the directory of the recording was removed.
+    recording_removed: bool,
     /// Whether the file of the registration library has been replaced since it was loaded.
     replaced: bool,
 }
@@ -174,6 +176,9 @@ pub fn inspect(pid: i32) -> Result<Inspection, Error> {
             .filter(|name| process.other_namespace(name).unwrap_or(false))
             .collect(),
         recording: mappings.iter().find_map(recording),
+        recording_removed: mappings
+            .iter()
+            .any(|it| it.deleted && recording(it).is_some()),
         process,
         sdk_is_named: named.is_some(),
         replaced,
@@ -301,6 +306,34 @@ impl Inspection {
             Some(0..3) => Generation::First,
             _ => Generation::Second,
         }
+    }
+
+    /// Checks that the process can be recorded in the directory of a run. The collector goes on in the directory in which it
+    /// began, also when it is attached again.
+    ///
+    /// # Errors
+    /// One line: where it is recorded.
+    pub fn records_in(&self, run: &Path) -> Result<(), Error> {
+        let Some(recording) = &self.recording else {
+            return Ok(());
+        };
+        let shown = recording.display();
+        if self.recording_removed {
+            let reason = format!("its recording {shown} was removed; start the program again");
+            return Err(self.refused(Status::InvalidArgument, &reason));
+        }
+        let seen = self
+            .process
+            .seen(run)
+            .map(|seen| self.process.own_name(&seen));
+        if seen.is_ok_and(|run| recording.parent() == Some(run.as_path())) {
+            return Ok(());
+        }
+        let reason = format!(
+            "it was attached before and is recorded in {shown}, not below {}; name that run",
+            run.display()
+        );
+        Err(self.refused(Status::InvalidArgument, &reason))
     }
 
     /// The listener and the registration library, of a process that was prepared.

@@ -70,7 +70,11 @@ impl Session {
     /// One line that names the process and what to do.
     pub fn attach(pid: i32, tool: &Path, environment: &Environment) -> Result<Session, Error> {
         let claim = Claim::new(pid)?;
-        let ready = inspect(pid)?.ready(tool)?;
+        let found = inspect(pid)?;
+        let ready = found.ready(tool)?;
+        if let Some(run) = environment.get(rpd_spool::ATTACHED_SPOOL_VARIABLE) {
+            found.records_in(Path::new(run))?;
+        }
         let mut environment = environment.clone();
         if let Some(sdk) = &ready.sdk_to_name {
             environment = environment.with("ROCPROFILER_REGISTER_LIBRARY", sdk);

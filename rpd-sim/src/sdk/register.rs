@@ -299,6 +299,8 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
             runtime::initialized(Runtime::RCCL, version, instance);
             intercept::offer(InterceptTable::RCCL_TABLE, version, instance, tables);
         }
+        // The table of ROCm's library for attaching, with functions that list queues and code objects. Both are known here.
+        "rocattach" => {}
         // Known runtimes that the simulator lacks: no calls to trace, but tools may patch the tables.
         "rocdecode" => {
             runtime::initialized(Runtime::ROCDECODE, version, instance);

@@ -39,7 +39,8 @@ pub(crate) fn remember(name: &str, version: u64, tables: &mut [*mut c_void]) {
     // SAFETY: the tables have the shape of that name and live as long as the process.
     let code = unsafe {
         register(
-            text.as_ptr(),
+            // Kept for good: ROCm's library remembers the pointer.
+            text.into_raw(),
             None,
             version as u32,
             tables.as_mut_ptr(),

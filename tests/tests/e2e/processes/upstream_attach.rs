@@ -155,6 +155,10 @@ fn attach_records_the_kernels_of_its_windows_with_their_names() {
     let found = inspect(target.pid()).expect("it may be read");
     let recording = found.recording.expect("it is recorded");
     assert_eq!(recording.parent(), Some(run.directory.as_path()));
+    let elsewhere = run.environment().with(ATTACHED_SPOOL_VARIABLE, "/tmp");
+    let error = target.attach(&elsewhere).expect_err("it is recorded here");
+    assert_eq!(error.status, Status::InvalidArgument, "{error}");
+    assert!(error.text.contains("name that run"), "{error}");
     target.end();
     let (database, said) = run.outputs();
     assert_eq!(kernels(&database), 9, "{said}");
