@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use nix::unistd::{Gid, Uid, geteuid, getpgrp, setegid, seteuid, tcgetpgrp};
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{Gid, Uid, geteuid, setegid, seteuid};
 use rpd_core::naming::Namer;
 use rpd_core::options::{Options, ProviderChoice};
 use rpd_core::procfs;
@@ -383,6 +384,8 @@ fn announce(pids: &[u32], way: &str, attach: &Attach) {
 fn wait(runs: impl Fn() -> bool, attach: &Attach, signals: &Signals) {
     let end = attach.duration.map(|duration| Instant::now() + duration);
     let stdin = std::io::stdin();
+    // In the background of its terminal rpd has no keys: reading fails then, and does not stop rpd.
+    let _ = SigSet::from_iter([Signal::SIGTTIN]).thread_block();
     // A duration needs no input, which may be that of a program in the same terminal.
     let mut input = attach.duration.is_none().then(|| stdin.as_fd());
     while runs() {
@@ -392,7 +395,7 @@ fn wait(runs: impl Fn() -> bool, attach: &Attach, signals: &Signals) {
         if end.is_some_and(|end| Instant::now() >= end) || signals.interrupted().is_some() {
             return;
         }
-        if signals.wait_with(input.filter(|input| may_read(*input)), left)
+        if signals.wait_with(input, left)
             && let Some(file) = input
         {
             match has_line(file) {
@@ -403,11 +406,6 @@ fn wait(runs: impl Fn() -> bool, attach: &Attach, signals: &Signals) {
             }
         }
     }
-}
-
-/// Whether reading does not stop this process: it may be in the background of its terminal.
-fn may_read(file: BorrowedFd<'_>) -> bool {
-    tcgetpgrp(file).map_or(true, |foreground| foreground == getpgrp())
 }
 
 /// Whether the input that is there has the end of a line; `None` at its end.

@@ -48,7 +48,10 @@ fn attach_refuses_what_only_a_program_that_starts_can_have() {
     assert!(failure("--pid 12 -s -- ./app").contains("a program cannot be started as well"));
     assert!(failure("--pid 12 --kernel-trace --kokkos-trace").starts_with("--kokkos-trace: "));
     assert!(failure("--pid 12 -s --preload a.so").starts_with("--preload: "));
-    assert!(failure("--pid 12 --pmc SQ_WAVES --pmc GRBM_COUNT").contains("one pass"));
+    assert!(
+        failure("--pid 12 --pmc SQ_WAVES --pmc GRBM_COUNT")
+            .contains("is not compatible with attach mode")
+    );
     for option in [
         "--attach-duration-msec 5",
         "--attach-children",
