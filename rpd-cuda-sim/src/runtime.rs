@@ -59,7 +59,7 @@ pub(crate) unsafe extern "C" fn rpd_cuda_sim_register(
     name: *const c_char,
 ) -> c_int {
     // SAFETY: by the contract of this function.
-    let Some(kernel) = Kernel::of_name(unsafe { CStr::from_ptr(name) }) else {
+    let Some(kernel) = Kernel::from_name(unsafe { CStr::from_ptr(name) }) else {
         return 1;
     };
     kernels(|kernels| kernels.insert(stub as usize, kernel));

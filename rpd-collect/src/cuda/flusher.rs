@@ -66,10 +66,8 @@ fn run() {
             whole_graphs(nodes);
         }
         request(0);
-        idle = match buffers::DELIVERED.load(Ordering::Relaxed) == before {
-            true => idle + 1,
-            false => 0,
-        };
+        let is_idle = buffers::DELIVERED.load(Ordering::Relaxed) == before;
+        idle = if is_idle { idle + 1 } else { 0 };
     }
 }
 
