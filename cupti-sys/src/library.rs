@@ -53,9 +53,9 @@ impl std::error::Error for OpenError {}
 /// An open CUPTI; it is never closed.
 #[derive(Debug)]
 pub struct Library {
-    /// Its functions.
+    /// Functions of the library.
     pub functions: Functions,
-    /// Its file, as far as the loader knows it.
+    /// File of the library, as far as the loader knows it.
     pub path: PathBuf,
 }
 

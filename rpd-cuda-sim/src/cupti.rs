@@ -32,9 +32,12 @@ static FATAL: AtomicBool = AtomicBool::new(false);
 /// The id of the next call.
 pub(crate) fn next_id() -> u32 {
     let first = switches::get().first_id;
-    first
-        .wrapping_add(NEXT_ID.fetch_add(1, Ordering::Relaxed))
-        .max(1)
+    let next = || first.wrapping_add(NEXT_ID.fetch_add(1, Ordering::Relaxed));
+    // 0 is no call's id.
+    match next() {
+        0 => next(),
+        id => id,
+    }
 }
 
 /// Whether the tool wants this callback.
@@ -132,9 +135,8 @@ impl Buffers {
     /// Takes the buffers out that may be delivered.
     fn ready(&mut self, all: bool, full: bool) -> Vec<Buffer> {
         let last = self.held.back().map(|buffer| buffer.number);
-        let is_ready = |buffer: &Buffer| {
-            (all || buffer.open == 0) && !(full && Some(buffer.number) == last)
-        };
+        let is_ready =
+            |buffer: &Buffer| (all || buffer.open == 0) && !(full && Some(buffer.number) == last);
         let (ready, held): (Vec<Buffer>, Vec<Buffer>) = self.held.drain(..).partition(is_ready);
         self.held = held.into();
         ready
@@ -327,7 +329,11 @@ pub(crate) extern "C" fn cuptiUnsubscribe(_subscriber: Subscriber) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn cuptiEnableDomain(on: u32, _subscriber: Subscriber, number: c_int) -> c_int {
+pub(crate) extern "C" fn cuptiEnableDomain(
+    on: u32,
+    _subscriber: Subscriber,
+    number: c_int,
+) -> c_int {
     let Some(ids) = usize::try_from(number)
         .ok()
         .and_then(|number| ENABLED.get(number))
@@ -360,7 +366,11 @@ pub(crate) extern "C" fn cuptiEnableCallback(
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn cuptiGetCallbackName(_number: c_int, id: u32, name: *mut *const c_char) -> c_int {
+pub(crate) extern "C" fn cuptiGetCallbackName(
+    _number: c_int,
+    id: u32,
+    name: *mut *const c_char,
+) -> c_int {
     // A function that the tables of tools do not have.
     const NEWER: u32 = 567;
     if id != NEWER {

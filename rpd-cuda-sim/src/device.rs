@@ -20,7 +20,7 @@ const FIRST_STREAM: u32 = 13;
 
 /// A stream; its address is the program's handle.
 pub(crate) struct Stream {
-    /// Its number in records.
+    /// Number of the stream in records.
     pub(crate) number: u32,
     /// The graph that captures its work.
     pub(crate) captures: Mutex<Option<Vec<Work>>>,
@@ -56,7 +56,7 @@ pub(crate) enum Kernel {
 
 impl Kernel {
     /// The kernel of a name, and the name as records have it: at one address.
-    pub(crate) fn of_name(name: &CStr) -> Option<Kernel> {
+    pub(crate) fn from_name(name: &CStr) -> Option<Kernel> {
         match name.to_bytes() {
             b"scale" => Some(Kernel::Scale),
             b"_Z3addIfEvPT_PKS0_i" => Some(Kernel::Add),

@@ -162,7 +162,7 @@ pub(crate) extern "C" fn cuModuleGetFunction(
     driver(function::MODULE_GET_FUNCTION, &parameters, || {
         // SAFETY: the caller's text, and its place for the function.
         unsafe {
-            match Kernel::of_name(CStr::from_ptr(name)) {
+            match Kernel::from_name(CStr::from_ptr(name)) {
                 Some(kernel) => {
                     found.write(kernel as usize + 1);
                     status::SUCCESS
@@ -198,9 +198,10 @@ pub(crate) extern "C" fn cuMemAlloc_v2(address: *mut usize, bytes: usize) -> u32
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cuMemFree_v2(address: usize) -> u32 {
     driver(function::MEM_FREE, &address, || {
-        match device::free(address) {
-            true => status::SUCCESS,
-            false => status::INVALID_VALUE,
+        if device::free(address) {
+            status::SUCCESS
+        } else {
+            status::INVALID_VALUE
         }
     })
 }

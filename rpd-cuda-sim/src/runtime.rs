@@ -54,9 +54,12 @@ fn kernels<T>(act: impl FnOnce(&mut HashMap<usize, Kernel>) -> T) -> T {
 ///
 /// `name` is text.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rpd_cuda_sim_register(stub: *const c_void, name: *const c_char) -> c_int {
+pub(crate) unsafe extern "C" fn rpd_cuda_sim_register(
+    stub: *const c_void,
+    name: *const c_char,
+) -> c_int {
     // SAFETY: by the contract of this function.
-    let Some(kernel) = Kernel::of_name(unsafe { CStr::from_ptr(name) }) else {
+    let Some(kernel) = Kernel::from_name(unsafe { CStr::from_ptr(name) }) else {
         return 1;
     };
     kernels(|kernels| kernels.insert(stub as usize, kernel));
@@ -148,7 +151,9 @@ pub(crate) extern "C" fn cudaStreamSynchronize(stream: *const Stream) -> u32 {
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaDeviceSynchronize() -> u32 {
-    runtime(function::DEVICE_SYNCHRONIZE, &(), || driver::cuCtxSynchronize())
+    runtime(function::DEVICE_SYNCHRONIZE, &(), || {
+        driver::cuCtxSynchronize()
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -204,7 +209,10 @@ pub(crate) struct Graph {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudaStreamEndCapture(stream: *const Stream, graph: *mut *const Graph) -> u32 {
+pub(crate) extern "C" fn cudaStreamEndCapture(
+    stream: *const Stream,
+    graph: *mut *const Graph,
+) -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     runtime(
         function::STREAM_END_CAPTURE,

@@ -11,10 +11,13 @@ pub fn is_profiler(path: &str) -> bool {
 }
 
 /// Beginnings of the file names of libraries between a program and the record of its call.
-const RUNTIMES: [&str; 8] = [
+const RUNTIMES: [&str; 11] = [
     "librpd_",
     "librocprofiler-",
     "libamdhip64.",
+    "libcuda.so",
+    "libcudart.so",
+    "libcupti.so",
     "libhsa-runtime64.",
     "libroctx64.",
     "libroctracer64.",

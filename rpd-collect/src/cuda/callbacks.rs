@@ -319,9 +319,10 @@ unsafe fn enter_unchecked(
             thread.tid.set(thread::id());
         }
         thread.captured.set(0);
-        let region = match config.renames {
-            true => thread::with(|thread| thread.region_and_stream().0).unwrap_or(0),
-            false => 0,
+        let region = if config.renames {
+            thread::with(|thread| thread.region_and_stream().0).unwrap_or(0)
+        } else {
+            0
         };
         let origin = Origin {
             thread: thread.tid.get(),

@@ -17,6 +17,10 @@ use crate::recording::fork::ForkHook;
 use crate::recording::meta;
 
 static LIBRARY: OnceLock<Library> = OnceLock::new();
+/// Whether CUPTI has accepted the subscription.
+static SUBSCRIBED: AtomicBool = AtomicBool::new(false);
+/// Whether CUPTI has refused to record kernels.
+static REFUSED: AtomicBool = AtomicBool::new(false);
 /// Whether CUPTI's times are those of our clock.
 static OWN_CLOCK: AtomicBool = AtomicBool::new(false);
 /// Whether this process was forked from one with CUPTI. Its functions may never return here.
@@ -32,6 +36,16 @@ pub(super) fn functions() -> Option<&'static Functions> {
         return None;
     }
     LIBRARY.get().map(|library| &library.functions)
+}
+
+/// Whether CUPTI has accepted the subscription.
+pub(super) fn is_subscribed() -> bool {
+    SUBSCRIBED.load(Ordering::Relaxed)
+}
+
+/// Whether CUPTI has refused to record kernels, which a note says.
+pub(super) fn refuses_kernels() -> bool {
+    REFUSED.load(Ordering::Relaxed)
 }
 
 /// The clock of records, for CUPTI.
@@ -86,6 +100,7 @@ pub(super) fn start(options: &CollectorOptions) -> Result<u32, String> {
         end_subscription(functions, subscriber);
         return Err(text);
     }
+    SUBSCRIBED.store(true, Ordering::Relaxed);
     callbacks::prepare(options, functions);
     share_buffers(functions);
     enable_kinds(options, functions);
@@ -224,18 +239,31 @@ fn enable_kinds(options: &CollectorOptions, functions: &Functions) {
         ),
         ("CUPTI's own time", kind::OVERHEAD, traces.any(), true),
     ];
-    for (what, kind, wanted, may_lack) in kinds {
+    // One line for all kinds that are refused for the same reason.
+    let mut refused: Vec<(c_int, Vec<&str>)> = Vec::new();
+    for (what, number, wanted, may_lack) in kinds {
         if !wanted {
             continue;
         }
         // SAFETY: any kind may be requested.
-        let status = unsafe { (functions.enable)(kind) };
-        if status != result::SUCCESS && !may_lack {
-            meta::note(&format!(
-                "CUDA: {what} are not recorded: {}",
-                refusal(functions, "cuptiActivityEnable", status)
-            ));
+        let status = unsafe { (functions.enable)(number) };
+        if status == result::SUCCESS || may_lack {
+            continue;
         }
+        if number == kind::CONCURRENT_KERNEL {
+            REFUSED.store(true, Ordering::Relaxed);
+        }
+        match refused.iter_mut().find(|(known, _)| *known == status) {
+            Some((_, kinds)) => kinds.push(what),
+            None => refused.push((status, vec![what])),
+        }
+    }
+    for (status, kinds) in refused {
+        meta::note(&format!(
+            "CUDA: {} are not recorded: {}",
+            kinds.join(", "),
+            refusal(functions, "cuptiActivityEnable", status)
+        ));
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn end(last: bool) {
     }
     signals::withdraw();
     flusher::drain(DRAIN);
-    if STARTED.load(Ordering::Acquire) && cupti::functions().is_some() {
+    if cupti::is_subscribed() && cupti::functions().is_some() {
         report();
     }
     if last {
@@ -108,7 +108,7 @@ fn report() {
     let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
     let (launches, kernels) = (callbacks::launches(), read(&COUNTS.kernels));
     let traces = process::existing().map(|process| process.options.traces);
-    let wants_kernels = traces.is_some_and(|traces| traces.kernel);
+    let wants_kernels = traces.is_some_and(|traces| traces.kernel) && !cupti::refuses_kernels();
     if !callbacks::is_heard() {
         meta::note(
             "CUDA: CUPTI has accepted rpd and then reported nothing, as it does when another profiler (such as nsys) runs the \

@@ -3,7 +3,7 @@
 //! CUPTI delivers a buffer when it is full. What is in the others would be lost with a program that is killed, so they are requested
 //! every few milliseconds while the program makes calls, and for a while after the last one.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use cupti_sys::result;
@@ -26,8 +26,6 @@ static MARKED: AtomicU32 = AtomicU32::new(0);
 /// Whether a thread is in CUPTI's function. It is no lock of a hook: CUPTI's thread takes such locks meanwhile, which a fork would
 /// hold.
 static FLUSHING: AtomicBool = AtomicBool::new(false);
-/// Requests so far.
-static FLUSHES: AtomicU64 = AtomicU64::new(0);
 
 /// A call was made that may have submitted work.
 #[inline]
@@ -68,10 +66,8 @@ fn run() {
             whole_graphs(nodes);
         }
         request(0);
-        idle = match buffers::DELIVERED.load(Ordering::Relaxed) == before {
-            true => idle + 1,
-            false => 0,
-        };
+        let is_idle = buffers::DELIVERED.load(Ordering::Relaxed) == before;
+        idle = if is_idle { idle + 1 } else { 0 };
     }
 }
 
@@ -102,7 +98,6 @@ fn request(all: u32) -> bool {
     }
     // SAFETY: no pointers are passed.
     let status = unsafe { (functions.flush_all)(all) };
-    FLUSHES.fetch_add(1, Ordering::Relaxed);
     FLUSHING.store(false, Ordering::Release);
     status == result::SUCCESS
 }

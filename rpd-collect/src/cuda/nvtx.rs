@@ -248,14 +248,16 @@ unsafe fn with_message<T>(
     // SAFETY: null or the program's own text.
     match (domain, converted) {
         (None, None) => act(unsafe { Message::read(plain) }),
-        (None, Some(text)) => act(Message::of(text.as_bytes())),
+        (None, Some(text)) => act(Message::from_text(text.as_bytes())),
         (Some(domain), converted) => {
             let text = converted.unwrap_or_else(|| {
                 // SAFETY: null or the program's own text.
                 let text = unsafe { Message::read(plain) }.text.unwrap_or_default();
                 String::from_utf8_lossy(text).into_owned()
             });
-            act(Message::of(format!("{}:{text}", domain.name).as_bytes()))
+            act(Message::from_text(
+                format!("{}:{text}", domain.name).as_bytes(),
+            ))
         }
     }
 }
@@ -451,7 +453,11 @@ unsafe extern "C" fn name_thread_wide(id: u32, text: *const u32) {
     SERVICE.on_event(|| {
         // SAFETY: the program's own text.
         if let Some(text) = unsafe { wide(text) } {
-            markers::name_resource(Resource::OsThread, id.into(), Message::of(text.as_bytes()));
+            markers::name_resource(
+                Resource::OsThread,
+                id.into(),
+                Message::from_text(text.as_bytes()),
+            );
         }
     });
 }

@@ -73,7 +73,7 @@ fn submits(name: &str) -> bool {
 /// The number of kernels that a call submits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Launch {
-    /// It is no launch.
+    /// The call is no launch.
     None,
     /// One, unless a graph is captured.
     One,

@@ -37,7 +37,7 @@ impl<'a> Message<'a> {
     }
 
     /// The message with this text.
-    pub(crate) fn of(text: &'a [u8]) -> Message<'a> {
+    pub(crate) fn from_text(text: &'a [u8]) -> Message<'a> {
         Message {
             text: Some(&text[..text.len().min(LONGEST)]),
             truncated: text.len() > LONGEST,

@@ -18,6 +18,7 @@ const KEPT_TYPES: &[(&str, &[&str])] = &[
             "&[&Hook]",
             "[WrappedTable",
             "[Code",
+            "[Function",
             "Result",
             "extern \"C\" fn()",
         ],
@@ -38,6 +39,9 @@ const KEPT: &[(&str, &[&str])] = &[
         "set once from the options, which are those of the child",
         &[
             "direct/allocations.rs STACKS",
+            "cuda/callbacks.rs CONFIG",
+            "cuda/nvtx.rs CONFIG",
+            "cuda/shared.rs SHARED",
             "direct/markers.rs CONFIG",
             "recording/guard.rs REPORT",
             "recording/stacks.rs HAS",
@@ -50,6 +54,11 @@ const KEPT: &[(&str, &[&str])] = &[
         "about libraries and functions, which the child has at the same addresses",
         &[
             "roctx.rs ROCTX",
+            "cuda/cupti.rs LIBRARY",
+            "cuda/cupti.rs OWN_CLOCK",
+            "cuda/cupti.rs SUBSCRIBED",
+            "cuda/cupti.rs REFUSED",
+            "cuda/buffers.rs OFFSET",
             "direct/tables.rs TAKEN",
             "direct/attach.rs COPIES_TIMED",
             "lifecycle/signals.rs KNOWN",
@@ -77,6 +86,9 @@ const KEPT: &[(&str, &[&str])] = &[
     (
         "the child's records go on with numbers that its parent has not used",
         &[
+            "cuda/work.rs NEXT_DISPATCH",
+            "cuda/kernels.rs NEXT",
+            "cuda/nvtx.rs NEXT_RANGE",
             "direct/dispatch.rs NEXT_DISPATCH",
             "direct/dispatch.rs NEXT_QUEUE",
             "recording/frames.rs NEXT_BLOCK",
@@ -98,6 +110,8 @@ const KEPT: &[(&str, &[&str])] = &[
         "ranges and sections of the program, which are open in the child as well",
         &[
             "kokkos.rs SECTIONS",
+            "cuda/nvtx.rs RANGES",
+            "cuda/nvtx.rs STARTED",
             "direct/markers.rs STARTED",
             "direct/markers.rs PUSHED",
         ],
@@ -105,6 +119,9 @@ const KEPT: &[(&str, &[&str])] = &[
     (
         "whether recording is on, configured or over, which the child continues",
         &[
+            "cuda/entry.rs STARTED",
+            "cuda/entry.rs ENDED",
+            "cuda/entry.rs DONE",
             "direct/calls.rs ON",
             "direct/dispatch.rs COUNT_PAUSED",
             "direct/entry.rs CONFIGURED",
@@ -143,6 +160,21 @@ const KEPT: &[(&str, &[&str])] = &[
             "sdk/thread_trace.rs RUNNING",
             "sdk/runtime_end.rs REFERENCES",
             "sdk/runtime_end.rs WAITING",
+        ],
+    ),
+    (
+        "about what CUPTI delivers, which it does not do in a child: `cuda/cupti.rs functions` is empty there",
+        &[
+            "cuda/buffers.rs FREE",
+            "cuda/buffers.rs DELIVERED",
+            "cuda/buffers.rs DROPPED",
+            "cuda/callbacks.rs HEARD",
+            "cuda/callbacks.rs LAUNCHES",
+            "cuda/callbacks.rs WHOLE_GRAPHS",
+            "cuda/flusher.rs MARKED",
+            "cuda/flusher.rs FLUSHING",
+            "cuda/origins.rs RING",
+            "cuda/work.rs COUNTS",
         ],
     ),
     (
@@ -191,6 +223,12 @@ const SET: &[(&str, &str)] = &[
     ("direct/attach.rs CHANGING", "fn forget_parent()"),
     ("direct/attach.rs AT_END", "fn forget_parent()"),
     ("direct/attach.rs STATE", "fn forget_parent()"),
+    ("cuda/callbacks.rs NODES", "pub(super) static FORK"),
+    ("cuda/callbacks.rs local", "pub(super) static FORK"),
+    ("cuda/cupti.rs IS_CHILD", "pub(super) static FORK"),
+    ("cuda/devices.rs DESCRIBED", "pub(super) static FORK"),
+    ("cuda/devices.rs HOST_DESCRIBED", "pub(super) static FORK"),
+    ("cuda/kernels.rs KNOWN", "pub(super) static FORK"),
     ("direct/borrowed.rs TABLE", "pub(super) fn forget()"),
     ("direct/borrowed.rs BORROWED", "pub(super) fn forget()"),
     ("direct/code_objects.rs STATE", "fn with<T>("),

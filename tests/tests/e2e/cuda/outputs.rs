@@ -130,11 +130,12 @@ fn arguments_of_cuda_calls_are_in_the_database() {
         .workload("cuda", ["runtime"])
         .success();
     let database = Database::open(&outcome.file(".db"));
-    let of_launch: Vec<String> = database.rows(
-        "SELECT DISTINCT a.name || '=' || a.value FROM region_args a WHERE a.function = 'cudaLaunchKernel' AND a.name IN \
-         ('gridDim', 'sharedMem') ORDER BY 1",
-    )
-    .concat();
+    let of_launch: Vec<String> = database
+        .rows(
+            "SELECT DISTINCT a.name || '=' || a.value FROM region_args a JOIN regions r ON r.id = a.id \
+             WHERE r.name = 'cudaLaunchKernel' ORDER BY 1",
+        )
+        .concat();
     assert!(
         of_launch.iter().any(|text| text == "sharedMem=1024"),
         "{of_launch:?}"
