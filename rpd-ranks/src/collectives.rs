@@ -298,7 +298,7 @@ fn arguments(session: &Session, index: usize, name: &str) -> Arguments {
     found
 }
 
-/// The same in every process of one program.
+/// A number that is equal for equal values in every run of this program.
 fn hash(value: &impl std::hash::Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

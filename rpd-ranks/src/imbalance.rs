@@ -95,7 +95,8 @@ pub struct Straggler {
 /// Part of the median by which the total of a straggler exceeds it, at least.
 const LEAST_EXCESS: f64 = 0.25;
 
-/// The same in units of how far totals usually are from the median: the scaled median of their distances.
+/// Distance of a straggler from the median, at least, in units of how far totals usually are from it: the scaled median of
+/// their distances.
 const LEAST_DISTANCE: f64 = 5.0;
 
 /// The scale that makes the median of distances the standard deviation of a normal distribution.

@@ -10,13 +10,13 @@ use crate::member::Member;
 pub struct Waits {
     /// Number of operations in which the recording is tied to others.
     pub operations: u64,
-    /// Number of these in which it came last.
+    /// Number of operations in which it came last of all.
     pub last: u64,
     /// Sum of the times from its coming to that of the last, in nanoseconds.
     pub total: u64,
-    /// The longest of these times, in nanoseconds.
+    /// Longest time from its coming to that of the last, in nanoseconds.
     pub longest: u64,
-    /// The recording that it waited for most, and the sum of these times; `None` when it never waited.
+    /// The recording that it waited for most, and how long in all, in nanoseconds; `None` when it never waited.
     pub mostly_for: Option<(usize, u64)>,
     /// The operation in which it waited most, by name; empty when it never waited.
     pub mostly_in: &'static str,

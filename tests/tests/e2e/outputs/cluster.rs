@@ -161,7 +161,7 @@ for name in ('records', 'processes'):
 print(json.dumps([connection.execute(query).fetchall() for query in json.load(sys.stdin)], default=float))
 ";
 
-/// The same with Spark in local mode.
+/// Reads queries as JSON from standard input, and writes the rows that Spark has in local mode.
 const SPARK: &str = "
 import json, sys
 from pyspark.sql import SparkSession
