@@ -490,9 +490,16 @@ fn of_kernel(
     overlap: f64,
 ) -> Subject {
     let name = facts.name(op.name);
-    let mut subject = Subject::new(Source::Kernel, name, window);
     let gpu = &facts.gpus[op.gpu as usize];
     let (groups, items) = (op.groups(), op.group.iter().product::<u32>());
+    // One name may be launched in several geometries and on several GPUs, which are rows of their own.
+    let dims = |sizes: [u32; 3]| sizes.map(|size| size.to_string()).join("x");
+    let grid = format!("{} / {}", dims(op.grid), dims(op.group));
+    let name = match facts.gpus.len() {
+        1 => format!("{name} [{grid}, {} B of LDS]", op.lds),
+        _ => format!("{name} [{grid}, {} B of LDS, GPU {}]", op.lds, op.gpu),
+    };
+    let mut subject = Subject::new(Source::Kernel, name, window);
     subject.count("calls", kernel.times.count());
     subject.count("sum_ns", kernel.times.sum());
     subject.set("time_share", ratio(kernel.times.sum() as f64, all as f64));
