@@ -153,6 +153,7 @@ metrics! {
         variation: Share "" "Robust coefficient of variation of the durations",
         varsum_ns: Nanoseconds "" "Time above the best",
         is_comm: Count "" "1 for a kernel of a communication library",
+        is_simulated: Count "" "1 on a simulated GPU, whose times are those of its interpreter",
         overlap_share: Share "" "Share of the GPU's busy time in which two operations or more run",
         groups: Count "" "Workgroups of a launch",
         items: Count "" "Work items of a workgroup",
@@ -514,6 +515,7 @@ fn of_kernel(
         }
         subject.set("varsum_ns", variability(&values));
     }
+    subject.flag("is_simulated", gpu.is_simulated);
     subject.flag("is_comm", op.class == Class::Comm);
     subject.set("overlap_share", overlap);
     subject.count("groups", groups);
