@@ -7,6 +7,7 @@ mod rules;
 use std::collections::BTreeMap;
 
 pub use metrics::{METRICS, Metric, Source};
+pub(crate) use rules::shown;
 pub use rules::{Rule, RuleError, Rules};
 
 use crate::answer::{Answer, Form, Section, Unit, Value, Window, columns, key};

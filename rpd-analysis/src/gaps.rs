@@ -50,11 +50,11 @@ pub enum Scope {
 /// What gaps are added up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// Their causes.
+    /// Causes of gaps.
     Cause,
-    /// Names of the operations that end them.
+    /// Names of the operations that end gaps.
     Opener,
-    /// The places, or else the functions, that launched these.
+    /// Places, or else functions, that launched the operations that end gaps.
     Caller,
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::answer::{Answer, Form, Section, Value, Window, columns, key};
+use crate::advise::shown;
+use crate::answer::{Answer, Form, Section, Unit, Value, Window, columns, key};
 use crate::distribution::Distribution;
 use crate::gaps::report_common;
 use crate::occupancy::{Mode, Needs, Occupancy, occupancy, rounds, unit};
@@ -30,9 +31,9 @@ columns! {
         key: Key "Key" 9 "Identity of the row: `kernel`, name, processor, section and figure",
         section: Word "About" 0 "launches, resources or verdict",
         name: Word "Figure" 0 "Name of the figure",
-        value: Number "Value" 0 "Value; null for a text",
-        unit: Word "Unit" 0 "Unit of the value",
-        text: Name "Text" 0 "Text; null for a value",
+        value: Number "Number" 8 "Value; null for a text",
+        unit: Word "Unit" 8 "Unit of the value",
+        text: Name "Value" 0 "The value for people, or a text",
     }
 }
 
@@ -350,14 +351,21 @@ fn figures(
             },
             ..FigureRow::default()
         };
-        let is_text = value.text().is_some();
-        rows.push(
-            match is_text {
-                true => FigureRow { text: value, ..row },
-                false => FigureRow { value, ..row },
-            }
-            .cells(),
-        );
+        let of = match unit {
+            "ns" => Unit::Nanoseconds,
+            "B" => Unit::Bytes,
+            "1" => Unit::Share,
+            _ => Unit::Number,
+        };
+        let row = match (value.number(), value) {
+            (Some(number), value) => FigureRow {
+                value,
+                text: shown(number, of).into(),
+                ..row
+            },
+            (None, text) => FigureRow { text, ..row },
+        };
+        rows.push(row.cells());
     };
     let share = sums.times.sum() as f64 / all.max(1) as f64;
     let mut verdict = format!(

@@ -61,7 +61,7 @@ impl Group {
 pub enum Outliers {
     /// This many values are outliers.
     Some(usize),
-    /// So many would be that the group has several modes.
+    /// The group has several modes: too many values would be outliers.
     Multimodal,
 }
 

@@ -17,7 +17,7 @@ use crate::records::{NONE, Records, Style};
 columns! {
     /// A marker's place in the program.
     RegionRow {
-        key: Key "Key" 9 "Identity of the row: `region` and the path",
+        key: Key "Key" 9 "Identity of the row: `region`, style and path",
         path: Name "Region" 0 "Messages of the markers around it and its own, joined by /; digits are replaced by # without --exact",
         depth: Count "Depth" 7 "Number of regions around it",
         style: Word "Style" 6 "nested, across (between threads) or mark",
@@ -390,6 +390,11 @@ impl Node {
         let style = self.style.unwrap_or(Style::Nested);
         let is_mark = style == Style::Mark;
         let lengths = &mut self.lengths;
+        let word = match style {
+            Style::Nested => "nested",
+            Style::Across => "across",
+            Style::Mark => "mark",
+        };
         let outliers = lengths.values().map(|values| {
             let values: Vec<f64> = values.iter().map(|value| *value as f64).collect();
             match outliers(&values) {
@@ -402,15 +407,10 @@ impl Node {
             false => Value::Null,
         };
         RegionRow {
-            key: key(&[&"region", &path]).into(),
+            key: key(&[&"region", &word, &path]).into(),
             path: path.into(),
             depth: depth.into(),
-            style: match style {
-                Style::Nested => "nested",
-                Style::Across => "across",
-                Style::Mark => "mark",
-            }
-            .into(),
+            style: word.into(),
             instances: self.instances.into(),
             threads: self.threads.len().into(),
             host_ns: (!is_mark).then(|| lengths.sum()).into(),

@@ -153,6 +153,7 @@ metrics! {
         variation: Share "" "Robust coefficient of variation of the durations",
         varsum_ns: Nanoseconds "" "Time above the best",
         is_comm: Count "" "1 for a kernel of a communication library",
+        is_simulated: Count "" "1 on a simulated GPU, whose times are those of its interpreter",
         overlap_share: Share "" "Share of the GPU's busy time in which two operations or more run",
         groups: Count "" "Workgroups of a launch",
         items: Count "" "Work items of a workgroup",
@@ -490,9 +491,16 @@ fn of_kernel(
     overlap: f64,
 ) -> Subject {
     let name = facts.name(op.name);
-    let mut subject = Subject::new(Source::Kernel, name, window);
     let gpu = &facts.gpus[op.gpu as usize];
     let (groups, items) = (op.groups(), op.group.iter().product::<u32>());
+    // One name may be launched in several geometries and on several GPUs, which are rows of their own.
+    let dims = |sizes: [u32; 3]| sizes.map(|size| size.to_string()).join("x");
+    let grid = format!("{} / {}", dims(op.grid), dims(op.group));
+    let name = match facts.gpus.len() {
+        1 => format!("{name} [{grid}, {} B of LDS]", op.lds),
+        _ => format!("{name} [{grid}, {} B of LDS, GPU {}]", op.lds, op.gpu),
+    };
+    let mut subject = Subject::new(Source::Kernel, name, window);
     subject.count("calls", kernel.times.count());
     subject.count("sum_ns", kernel.times.sum());
     subject.set("time_share", ratio(kernel.times.sum() as f64, all as f64));
@@ -507,6 +515,7 @@ fn of_kernel(
         }
         subject.set("varsum_ns", variability(&values));
     }
+    subject.flag("is_simulated", gpu.is_simulated);
     subject.flag("is_comm", op.class == Class::Comm);
     subject.set("overlap_share", overlap);
     subject.count("groups", groups);

@@ -274,7 +274,7 @@ fn braced(text: &str) -> Vec<&str> {
 }
 
 /// A figure with its unit, with three digits.
-pub(super) fn shown(value: f64, unit: Unit) -> String {
+pub(crate) fn shown(value: f64, unit: Unit) -> String {
     let scaled = |steps: &[(&str, f64)]| {
         let step = steps
             .iter()
