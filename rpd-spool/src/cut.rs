@@ -19,8 +19,8 @@ use zerocopy::{FromBytes, FromZeros as _, IntoBytes};
 
 use super::format::record::{RecordKind, RecordRole};
 use super::format::{
-    self, CallRecord, DeviceTotal, MAGIC, ProcessTotals, RecordHeader, RemovedTotal, SegmentHeader,
-    VERSION, stream,
+    self, CallRecord, DeviceTotal, MAGIC, ProcessTotals, REMOVING, RecordHeader, RemovedTotal,
+    SegmentHeader, VERSION, stream,
 };
 use super::live::{self, HEAD, SharedHead};
 use super::reader::{ProcessSpool, Segment, Stream};
@@ -203,9 +203,9 @@ impl Cutter {
         let mut done = Vec::new();
         let mut meta = (None, 0);
         let cut = self.rows(&spool, &mut writer, last, &mut done);
-        // After the rows: all that they refer to is written before them.
+        // Listed again after the rows: what they refer to is written before them, and may be in a newer segment.
         let cut = cut.and_then(|mut piece| {
-            for stream in &spool.streams {
+            for stream in &ProcessSpool::open(from)?.streams {
                 match stream.kind {
                     stream::META => {
                         let (removed, dropped) = self.meta(stream, &mut writer, last)?;
@@ -276,10 +276,11 @@ impl Cutter {
                 counted.extend(found.counted);
                 let facts_of = |record| (facts.clone(), record);
                 self.facts.extend(found.facts.into_iter().map(facts_of));
-                self.ranges.extend(found.begun.into_iter().map(|(id, record)| {
-                    let stream = facts.clone();
-                    (id, CarriedRange { stream, record })
-                }));
+                self.ranges
+                    .extend(found.begun.into_iter().map(|(id, record)| {
+                        let stream = facts.clone();
+                        (id, CarriedRange { stream, record })
+                    }));
                 let of_stream = |(id, record)| (facts.clone(), id, record);
                 stopped.extend(found.stopped.into_iter().map(of_stream));
             }
@@ -353,11 +354,13 @@ impl Cutter {
             return Ok(None);
         };
         let head = SharedHead::map(&file)?;
-        let Some(taken) = head.taken_bytes() else {
+        let Some(taken) = head.taken_bytes(last) else {
             return Ok(None);
         };
         let (committed, is_closed) = head.committed();
-        let end = committed.min(size - HEAD as u64).min(u64::from(u32::MAX - 8)) as u32;
+        let end = committed
+            .min(size - HEAD as u64)
+            .min(u64::from(REMOVING - 8)) as u32;
         if end <= taken {
             if is_closed || last {
                 done.push(segment.path.clone());
@@ -529,7 +532,11 @@ fn process_totals_since(
     );
     ProcessTotals {
         header: now.header,
-        dispatches_begun: begun(now.dispatches_begun, now.dispatches_ended, before.dispatches_ended),
+        dispatches_begun: begun(
+            now.dispatches_begun,
+            now.dispatches_ended,
+            before.dispatches_ended,
+        ),
         dispatches_ended: dispatches,
         copies_begun: begun(now.copies_begun, now.copies_ended, before.copies_ended),
         copies_ended: copies,

@@ -80,7 +80,11 @@ impl Follower {
                 let end = self.segment(&segment.path, from, stream.tid, &mut open, &mut take);
                 // One that another follows gets no more records.
                 let is_complete = last != Some(segment.number);
-                let end = if is_complete { COMPLETE } else { end.unwrap_or(from) };
+                let end = if is_complete {
+                    COMPLETE
+                } else {
+                    end.unwrap_or(from)
+                };
                 read.insert(key, end);
             }
         }
@@ -140,7 +144,6 @@ impl Follower {
 
 /// Whether a call has not returned.
 fn has_no_end(record: &[u8]) -> bool {
-    CallRecord::read_from_prefix(record).is_ok_and(|(call, _)| {
-        call.header.tag == RecordKind::Call.tag() && call.end == 0
-    })
+    CallRecord::read_from_prefix(record)
+        .is_ok_and(|(call, _)| call.header.tag == RecordKind::Call.tag() && call.end == 0)
 }

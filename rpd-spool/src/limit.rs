@@ -10,7 +10,7 @@ use std::io;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::format::{REMOVED, SegmentHeader};
+use super::format::{REMOVED, REMOVING, SegmentHeader};
 use super::mapping::ForkLock;
 use super::pages;
 use super::threads;
@@ -155,12 +155,11 @@ impl ClosedSegment {
                 AtomicU64::from_ptr(at(offset_of!(SegmentHeader, committed)).cast()),
             )
         };
-        let before = taken.swap(REMOVED, Ordering::AcqRel);
+        // From now on no reader takes more. If the process ends before the records are counted, the file is still there and says so.
+        let before = taken.fetch_or(REMOVING, Ordering::AcqRel);
         let end = usize::try_from(committed.load(Ordering::Acquire)).unwrap_or(len);
         let end = end.min(len - SEGMENT_HEADER);
-        // SAFETY: the path is NUL-terminated.
-        unsafe { libc::unlink(self.file.as_ptr()) };
-        if before != REMOVED && (before as usize) < end {
+        if before & REMOVING == 0 && (before as usize) < end {
             let first = before as usize;
             // SAFETY: inside the mapping. Only ends of calls are still stored there, by their threads; a call is counted as it is
             // found.
@@ -170,6 +169,9 @@ impl ClosedSegment {
             };
             count(records);
         }
+        taken.store(REMOVED, Ordering::Release);
+        // SAFETY: the path is NUL-terminated.
+        unsafe { libc::unlink(self.file.as_ptr()) };
         // SAFETY: mapped above, and nothing refers to it any more.
         unsafe { pages::unshare(base, len) };
         Ok(())

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use zerocopy::FromBytes as _;
 
-use super::format::{MAGIC, REMOVED, RecordHeader, SegmentHeader, VERSION, segment_flag};
+use super::format::{MAGIC, REMOVED, REMOVING, RecordHeader, SegmentHeader, VERSION, segment_flag};
 use super::pages;
 use super::regular_file::{self, FileError, Links};
 
@@ -71,10 +71,16 @@ impl SharedHead {
         taken.compare_exchange(from, to, order.0, order.1).is_ok()
     }
 
-    /// Bytes of records that were taken; `None` when the writer has removed the segment.
-    pub(super) fn taken_bytes(&self) -> Option<u32> {
-        let taken = self.taken().load(Ordering::Acquire);
-        (taken != REMOVED).then_some(taken)
+    /// Bytes of records that were taken; `None` when the writer counts the others, or has counted them. With `has_ended` the
+    /// writer does nothing any more, and what it has not counted is there to be taken.
+    pub(super) fn taken_bytes(&self, has_ended: bool) -> Option<u32> {
+        let taken = self.taken();
+        let mut found = taken.load(Ordering::Acquire);
+        if has_ended && found != REMOVED {
+            found &= !REMOVING;
+            taken.store(found, Ordering::Release);
+        }
+        (found & REMOVING == 0).then_some(found)
     }
 
     fn taken(&self) -> &AtomicU32 {

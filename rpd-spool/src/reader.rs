@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use super::format::{
-    MAGIC, REMOVED, RecordHeader, SegmentHeader, StackRef, VERSION, call_flag, segment_flag,
+    MAGIC, REMOVED, REMOVING, RecordHeader, SegmentHeader, StackRef, VERSION, call_flag,
+    segment_flag,
 };
 use super::image::ProcessImage;
 use super::regular_file::{self, FileError, Links};
@@ -562,7 +563,7 @@ impl Records<'_> {
                     let end = header.committed.min(present);
                     let taken = match header.taken {
                         REMOVED => end,
-                        taken => u64::from(taken).min(end),
+                        taken => u64::from(taken & !REMOVING).min(end),
                     };
                     if taken > 0
                         && let Err(error) = file.seek(SeekFrom::Start(SEGMENT_HEADER + taken))

@@ -170,7 +170,10 @@ mod tests {
 
     #[test]
     fn sums_of_two_parts_are_told_apart_again() {
-        let sort = Sort { tag: 32, subject: 7 };
+        let sort = Sort {
+            tag: 32,
+            subject: 7,
+        };
         let add = |total: &mut RemovedTotal, durations: &[u64]| {
             for &duration in durations {
                 let removed = Removed {
@@ -198,7 +201,11 @@ mod tests {
 
     #[test]
     fn removed_calls_without_an_end_have_no_duration() {
-        let mut total = Sort { tag: 32, subject: 7 }.empty_total();
+        let mut total = Sort {
+            tag: 32,
+            subject: 7,
+        }
+        .empty_total();
         let call = Removed {
             sort: Sort::of_total(&total),
             start: 50,

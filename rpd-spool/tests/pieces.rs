@@ -11,8 +11,8 @@ use rpd_spool::cut::{Cutter, Piece};
 use rpd_spool::follow::Follower;
 use rpd_spool::format::record::RecordKind;
 use rpd_spool::format::{
-    CallRecord, CountedDispatch, ProcessTotals, RangeBegin, RangeEnd, RecordHeader, RemovedTotal,
-    Selected, TimedText, stream,
+    CallRecord, CountedDispatch, ProcessTotals, REMOVING, RangeBegin, RangeEnd, RecordHeader,
+    RemovedTotal, Selected, TimedText, stream,
 };
 use rpd_spool::reader::ProcessSpool;
 use rpd_spool::removed::{Removed, Sort, records};
@@ -45,7 +45,9 @@ fn call(writer: &mut StreamWriter, correlation: u64, end: u64) -> OpenRecord {
 }
 
 fn append<T: IntoBytes + zerocopy::Immutable>(writer: &mut StreamWriter, record: &T) {
-    assert!(writer.append(size_of::<T>(), |bytes| bytes.copy_from_slice(record.as_bytes())));
+    assert!(writer.append(size_of::<T>(), |bytes| {
+        bytes.copy_from_slice(record.as_bytes())
+    }));
 }
 
 /// The records of a recording: tag, bytes, thread.
@@ -107,10 +109,18 @@ fn pieces_have_each_call_once_and_open_calls_when_they_have_returned() {
         let before = found.len();
         calls(piece.path(), &mut found);
         assert_eq!(summary.rows, (found.len() - before) as u64);
-        assert_eq!(found.contains_key(&1), round >= 2, "in the piece of its end");
+        assert_eq!(
+            found.contains_key(&1),
+            round >= 2,
+            "in the piece of its end"
+        );
         // What is written out is given back.
         assert!(bytes_of(directory.path()) <= 2 << 20);
-        assert_eq!(cut(&mut cutter, &directory, false).1.rows, 0, "nothing twice");
+        assert_eq!(
+            cut(&mut cutter, &directory, false).1.rows,
+            0,
+            "nothing twice"
+        );
     }
     assert!(!found.contains_key(&2));
     drop(writer);
@@ -149,11 +159,18 @@ fn pieces_have_ranges_and_counted_dispatches_when_both_halves_are_there() {
     let tags = |records: &[(u16, Vec<u8>, u32)]| -> Vec<u16> {
         records.iter().map(|(tag, ..)| *tag).collect()
     };
-    let kinds = |kinds: &[RecordKind]| -> Vec<u16> { kinds.iter().map(|kind| kind.tag()).collect() };
+    let kinds =
+        |kinds: &[RecordKind]| -> Vec<u16> { kinds.iter().map(|kind| kind.tag()).collect() };
     let found = all(first.path());
-    assert_eq!(tags(&found), kinds(&[RecordKind::Note, RecordKind::ProcessTotals]));
+    assert_eq!(
+        tags(&found),
+        kinds(&[RecordKind::Note, RecordKind::ProcessTotals])
+    );
     let (first_totals, _) = ProcessTotals::read_from_prefix(&found[1].1).expect("sums");
-    assert_eq!((first_totals.dispatches_begun, first_totals.dispatches_ended), (8, 8));
+    assert_eq!(
+        (first_totals.dispatches_begun, first_totals.dispatches_ended),
+        (8, 8)
+    );
     assert_eq!(summary.rows, 0);
 
     append(
@@ -182,7 +199,9 @@ fn pieces_have_ranges_and_counted_dispatches_when_both_halves_are_there() {
     let mut wanted_tags = kinds(&wanted);
     wanted_tags.sort_unstable();
     assert_eq!(found_tags, wanted_tags, "the note is in the first piece");
-    let begin = found.iter().find(|one| one.0 == RecordKind::RangeBegin.tag());
+    let begin = found
+        .iter()
+        .find(|one| one.0 == RecordKind::RangeBegin.tag());
     assert_eq!(begin.expect("the begin").2, 7, "with its own thread");
     assert_eq!(summary.rows, 2);
 
@@ -191,7 +210,9 @@ fn pieces_have_ranges_and_counted_dispatches_when_both_halves_are_there() {
     assert!(found.contains(&RecordKind::RangeBegin.tag()));
     assert!(found.contains(&RecordKind::Selected.tag()));
     let found = all(last.path());
-    let totals = found.iter().find(|one| one.0 == RecordKind::ProcessTotals.tag());
+    let totals = found
+        .iter()
+        .find(|one| one.0 == RecordKind::ProcessTotals.tag());
     let (_, bytes, _) = totals.expect("sums");
     let (totals, _) = ProcessTotals::read_from_prefix(bytes).expect("sums");
     assert_eq!((totals.dispatches_begun, totals.dispatches_ended), (2, 0));
@@ -201,7 +222,8 @@ fn pieces_have_ranges_and_counted_dispatches_when_both_halves_are_there() {
 static REMOVED_CALLS: AtomicU64 = AtomicU64::new(0);
 
 fn count_removed(bytes: &[u8]) {
-    let found = records(bytes).filter(|(header, bytes)| Removed::of_record(*header, bytes).is_some());
+    let found =
+        records(bytes).filter(|(header, bytes)| Removed::of_record(*header, bytes).is_some());
     REMOVED_CALLS.fetch_add(found.count() as u64, Ordering::Relaxed);
 }
 
@@ -253,10 +275,39 @@ fn bound_is_kept_and_each_call_is_in_a_piece_or_counted() {
     calls(cut(&mut cutter, &directory, true).0.path(), &mut taken);
     let removed = REMOVED_CALLS.load(Ordering::Relaxed);
     assert!(taken.values().all(|&count| count == 1), "twice in pieces");
-    assert_eq!(taken.len() as u64 + removed + directory.dropped(), THREADS * CALLS);
+    assert_eq!(
+        taken.len() as u64 + removed + directory.dropped(),
+        THREADS * CALLS
+    );
     assert_eq!(directory.dropped(), 0, "there was room");
     assert!(removed > 0, "the bound was reached");
     assert!(largest <= LIMIT, "{largest}");
+}
+
+#[test]
+fn segment_whose_removal_was_cut_off_is_read_and_taken() {
+    let (_run, directory) = recording(None);
+    let mut writer = thread(&directory, 7);
+    for number in 0..10 {
+        call(&mut writer, number, 200);
+    }
+    let segment = std::fs::read_dir(directory.path()).expect("a directory");
+    let path = segment.flatten().next().expect("a segment").path();
+    let mut bytes = std::fs::read(&path).expect("readable");
+    // As a process leaves it that ends while it counts.
+    bytes[60..64].copy_from_slice(&REMOVING.to_le_bytes());
+    drop(writer);
+    std::fs::write(&path, &bytes).expect("written");
+    let mut found = BTreeMap::new();
+    calls(directory.path(), &mut found);
+    assert_eq!(found.len(), 10);
+    let mut cutter = Cutter::default();
+    assert_eq!(
+        cut(&mut cutter, &directory, false).1.rows,
+        0,
+        "it may be counting"
+    );
+    assert_eq!(cut(&mut cutter, &directory, true).1.rows, 10);
 }
 
 #[test]
@@ -306,7 +357,10 @@ fn follower_hands_out_each_record_once_and_calls_when_they_return() {
 
 #[test]
 fn removed_total_is_known_by_its_sort() {
-    let sort = Sort { tag: 64, subject: 5 };
+    let sort = Sort {
+        tag: 64,
+        subject: 5,
+    };
     let total = sort.empty_total();
     let (read, _) = RemovedTotal::read_from_prefix(total.as_bytes()).expect("a sum");
     assert_eq!(Sort::of_total(&read), sort);

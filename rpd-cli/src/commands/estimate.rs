@@ -215,7 +215,9 @@ impl Recorded {
                 | RecordKind::StackObject,
                 _,
             ) => Sort::Stacks,
-            (_, RecordRole::Fact | RecordRole::Completeness | RecordRole::Capture(_)) => Sort::Facts,
+            (_, RecordRole::Fact | RecordRole::Completeness | RecordRole::Capture(_)) => {
+                Sort::Facts
+            }
         };
         if let Some(row) = Removed::of_record(header, bytes) {
             let end = row.end.max(row.start);
@@ -382,7 +384,8 @@ pub(crate) fn run(words: &[OsString]) -> Result<u8> {
         look(run, target, given.time)
     })?;
     let Some(estimate) = estimate else {
-        let text = format!("{NAME}: nothing was recorded: the program made no GPU call that is traced");
+        let text =
+            format!("{NAME}: nothing was recorded: the program made no GPU call that is traced");
         return Err(Failure::failed(text).into());
     };
     let text = if given.json {

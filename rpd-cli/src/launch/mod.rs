@@ -162,7 +162,8 @@ impl Runner<'_> {
             let ending = spawn::wait(target, &signals);
             spawn::grace(GRACE, &signals, &mut || {
                 let recordings = run.recordings();
-                let runs = |recordings: Vec<Recording>| recordings.iter().any(|one| !one.has_ended());
+                let runs =
+                    |recordings: Vec<Recording>| recordings.iter().any(|one| !one.has_ended());
                 recordings.is_ok_and(runs) || !run.attached().is_empty()
             });
             (ending, keeper.stop(options))

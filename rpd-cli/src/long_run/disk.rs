@@ -136,13 +136,23 @@ mod tests {
         const MB: u64 = 1_000_000;
         let filling: Vec<u64> = (0..9).map(|step| (900 - 6 * step) * MB).collect();
         let text = line(1000 * MB, &filling).expect("full in a quarter of a minute");
-        assert!(text.contains("/out has 882 MB left; 3.6 GB a minute"), "{text}");
+        assert!(
+            text.contains("/out has 882 MB left; 3.6 GB a minute"),
+            "{text}"
+        );
         assert!(text.contains("it is full in 15 s"), "{text}");
         // The same rate on a larger disk is no reason yet.
         let large: Vec<u64> = (0..9).map(|step| (90_000 - 6 * step) * MB).collect();
         assert_eq!(line(100_000 * MB, &large), None);
         assert_eq!(line(1000 * MB, &[500 * MB; 30]), None, "nothing is written");
-        assert!(line(1000 * MB, &[19 * MB]).is_some(), "there is little left");
-        assert_eq!(line(1_000_000 * MB, &[2000 * MB]), None, "much of a large disk");
+        assert!(
+            line(1000 * MB, &[19 * MB]).is_some(),
+            "there is little left"
+        );
+        assert_eq!(
+            line(1_000_000 * MB, &[2000 * MB]),
+            None,
+            "much of a large disk"
+        );
     }
 }

@@ -134,7 +134,12 @@ impl Pieces {
     }
 
     /// Cuts a recording; returns the number of rows that its piece has, or has lost.
-    fn cut(&mut self, run: &RunDirectory, recording: &Recording, piece: &RunDirectory) -> Result<u64> {
+    fn cut(
+        &mut self,
+        run: &RunDirectory,
+        recording: &Recording,
+        piece: &RunDirectory,
+    ) -> Result<u64> {
         let name = &recording.directory;
         if self.finished.contains(name) {
             return Ok(0);
@@ -163,14 +168,19 @@ impl Pieces {
 /// Bytes of all recordings of a run.
 fn recorded(run: &RunDirectory) -> u64 {
     let recordings = run.recordings().unwrap_or_default();
-    recordings.iter().map(|recording| run.size_of(recording)).sum()
+    recordings
+        .iter()
+        .map(|recording| run.size_of(recording))
+        .sum()
 }
 
 /// The options with the piece's directory in the place of the output directory. Placeholders below that stay.
 fn of_piece(options: &Options, directory: &Path) -> Options {
     let given = &options.output_directory;
     let literal = naming::literal_parent(given);
-    let rest = Path::new(given).strip_prefix(&literal).unwrap_or(Path::new(""));
+    let rest = Path::new(given)
+        .strip_prefix(&literal)
+        .unwrap_or(Path::new(""));
     let text = os_text::escape(directory.join(rest).as_os_str());
     Options {
         output_directory: text,

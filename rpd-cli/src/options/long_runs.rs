@@ -76,7 +76,9 @@ fn limit(given: &Given) -> Result<Option<u64>, Failure> {
 /// Reads a time or a size.
 fn rotation(text: &str) -> Result<Rotation, String> {
     let expected = || {
-        format!("'{text}' is neither a time such as 500ms, 10s, 5min or 1h nor a size such as 500M or 2G")
+        format!(
+            "'{text}' is neither a time such as 500ms, 10s, 5min or 1h nor a size such as 500M or 2G"
+        )
     };
     let at = text
         .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
@@ -85,7 +87,10 @@ fn rotation(text: &str) -> Result<Rotation, String> {
     if matches!(unit, "K" | "M" | "G") {
         let bytes = size(text).map_err(|_| expected())?;
         if bytes < SMALLEST_LIMIT {
-            return Err(format!("{text}: at least {}M is needed", SMALLEST_LIMIT >> 20));
+            return Err(format!(
+                "{text}: at least {}M is needed",
+                SMALLEST_LIMIT >> 20
+            ));
         }
         return Ok(Rotation::Bytes(bytes));
     }

@@ -117,7 +117,10 @@ mod tests {
 
     #[test]
     fn sums_of_two_segments_add_up_to_those_of_both() {
-        let sort = Sort { tag: 32, subject: 7 };
+        let sort = Sort {
+            tag: 32,
+            subject: 7,
+        };
         let sum = |durations: &[u64]| {
             let mut total = sort.empty_total();
             for &duration in durations {

@@ -29,7 +29,6 @@ mod window;
 
 pub use columns::{Batches, Columns, Indices};
 pub use device_totals::{DeviceTotal, OTHER_KERNELS, TotalOf};
-pub use removed_totals::{RemovedOf, RemovedTotal};
 pub use dispatch_kernels::DispatchKernels;
 pub use dispatch_places::DispatchPlaces;
 pub use growth::Growth;
@@ -40,6 +39,7 @@ pub use operations::{
 };
 pub use plausible::{LONGEST_DURATION, PlausibleTimes};
 pub use references::References;
+pub use removed_totals::{RemovedOf, RemovedTotal};
 pub use rpd_spool::record::Table;
 pub use stacks::{StackRef, Stacks};
 pub use strings::{ExtendedStrings, Strings};

@@ -94,7 +94,11 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         )?);
     }
     if !session.removed.is_empty() {
-        files.push(removed::write(session, options, target.file("removed.csv"))?);
+        files.push(removed::write(
+            session,
+            options,
+            target.file("removed.csv"),
+        )?);
     }
     if is_enough(session.table_bytes(Table::Samples), options) {
         for (name, stochastic) in [

@@ -75,7 +75,11 @@ pub mod segment_flag {
     pub const CLOSED: u16 = 2;
 }
 
-/// In [`SegmentHeader::taken`]: the writer has removed the segment, and has counted the records that no reader took.
+/// Bit of [`SegmentHeader::taken`]: the writer is removing the segment, and counts the records behind the other bits. Where its
+/// process has ended meanwhile, nothing has counted them.
+pub const REMOVING: u32 = 1 << 31;
+
+/// In [`SegmentHeader::taken`]: the writer has counted the records that no reader took, and removes the file.
 pub const REMOVED: u32 = u32::MAX;
 
 /// Head of a segment file, 64 bytes.
@@ -107,7 +111,7 @@ pub struct SegmentHeader {
     /// Size of the file, this header included.
     pub capacity: u32,
     /// Bytes of records that a reader has written out elsewhere, from the first on; other readers leave them out. The reader
-    /// and the writer that removes the segment ([`REMOVED`]) change it with atomic operations, so that each record is either
+    /// and the writer that removes the segment ([`REMOVING`]) change it with atomic operations, so that each record is either
     /// taken or counted as removed. At byte 60.
     pub taken: u32,
 }

@@ -62,7 +62,8 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
 /// # Errors
 /// The address is taken, or not one of this machine.
 pub(super) fn serve(address: SocketAddr, page: Page) -> Result<SocketAddr> {
-    let listener = TcpListener::bind(address).with_context(|| format!("top: --metrics {address}"))?;
+    let listener =
+        TcpListener::bind(address).with_context(|| format!("top: --metrics {address}"))?;
     let bound = listener.local_addr()?;
     let open = Arc::new(AtomicUsize::new(0));
     std::thread::Builder::new()
@@ -108,7 +109,10 @@ fn answer(mut connection: TcpStream, page: &Page) -> std::io::Result<()> {
             read => request.extend_from_slice(&part[..read]),
         }
     }
-    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = request
+        .split(|byte| *byte == b'\r')
+        .next()
+        .unwrap_or_default();
     let line = String::from_utf8_lossy(line);
     let mut words = line.split(' ');
     match (words.next(), words.next()) {
@@ -151,7 +155,9 @@ fn respond(
 
 /// A label's value.
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }
 
 /// The rows that are listed: of many the first, and one that adds the others up.
@@ -191,21 +197,56 @@ fn page(snapshot: &Snapshot) -> String {
         values.collect::<Vec<_>>()
     };
     let processes = vec![(String::new(), snapshot.processes.len().to_string())];
-    metric("rpd_processes", "gauge", "Processes that run and are recorded.", processes);
+    metric(
+        "rpd_processes",
+        "gauge",
+        "Processes that run and are recorded.",
+        processes,
+    );
     for (sort, label, what, rows) in [
-        ("kernel", "kernel", "Kernel dispatches that are complete", &snapshot.kernels),
-        ("call", "function", "Calls that have returned", &snapshot.calls),
-        ("copy", "direction", "Memory copies that are complete", &snapshot.copies),
+        (
+            "kernel",
+            "kernel",
+            "Kernel dispatches that are complete",
+            &snapshot.kernels,
+        ),
+        (
+            "call",
+            "function",
+            "Calls that have returned",
+            &snapshot.calls,
+        ),
+        (
+            "copy",
+            "direction",
+            "Memory copies that are complete",
+            &snapshot.copies,
+        ),
     ] {
         let rows = listed(rows);
         let counts = with(label, &rows, &|row| row.count.to_string());
-        metric(&format!("rpd_{sort}_count_total"), "counter", &format!("{what}."), counts);
+        metric(
+            &format!("rpd_{sort}_count_total"),
+            "counter",
+            &format!("{what}."),
+            counts,
+        );
         let times = with(label, &rows, &|row| seconds(row.total_ns));
         let help = format!("{what}: their durations added up, in seconds.");
-        metric(&format!("rpd_{sort}_seconds_total"), "counter", &help, times);
+        metric(
+            &format!("rpd_{sort}_seconds_total"),
+            "counter",
+            &help,
+            times,
+        );
         if sort == "copy" {
             let bytes = with(label, &rows, &|row| row.bytes.to_string());
-            metric("rpd_copy_bytes_total", "counter", "Bytes that were copied.", bytes);
+            metric(
+                "rpd_copy_bytes_total",
+                "counter",
+                "Bytes that were copied.",
+                bytes,
+            );
         }
     }
     let of_gpus = |value: &dyn Fn(&super::model::Gpu) -> String| {
@@ -219,7 +260,12 @@ fn page(snapshot: &Snapshot) -> String {
     let help = "Part of the last interval in which a kernel or a copy ran.";
     metric("rpd_gpu_busy_ratio", "gauge", help, busy);
     let memory = of_gpus(&|gpu| gpu.memory_bytes.to_string());
-    metric("rpd_gpu_memory_bytes", "gauge", "Memory that is allocated.", memory);
+    metric(
+        "rpd_gpu_memory_bytes",
+        "gauge",
+        "Memory that is allocated.",
+        memory,
+    );
     text
 }
 
@@ -244,16 +290,25 @@ mod tests {
     #[test]
     fn page_escapes_labels_and_bounds_their_number() {
         let text = page(&snapshot(2));
-        assert!(text.contains("# TYPE rpd_kernel_count_total counter\n"), "{text}");
+        assert!(
+            text.contains("# TYPE rpd_kernel_count_total counter\n"),
+            "{text}"
+        );
         let line = "rpd_kernel_seconds_total{kernel=\"k1<\\\"a\\\\b\\\">\"} 1.5\n";
         assert!(text.contains(line), "{text}");
         let text = page(&snapshot(MOST_NAMES + 3));
-        assert!(text.contains("rpd_kernel_count_total{kernel=\"(others)\"} 6\n"), "{text}");
+        assert!(
+            text.contains("rpd_kernel_count_total{kernel=\"(others)\"} 6\n"),
+            "{text}"
+        );
     }
 
     #[test]
     fn address_is_on_the_loopback_interface_unless_one_is_given() {
-        assert_eq!(address("9464").expect("a port").to_string(), "127.0.0.1:9464");
+        assert_eq!(
+            address("9464").expect("a port").to_string(),
+            "127.0.0.1:9464"
+        );
         assert_eq!(address(":0").expect("a port").to_string(), "127.0.0.1:0");
         assert_eq!(address("0.0.0.0:1").expect("both").to_string(), "0.0.0.0:1");
         for text in ["", "x", "70000", "1.2.3.4", "300.0.0.1:5"] {

@@ -121,7 +121,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
 
 /// Starts a program and shows what it does, until it ends. Returns its exit status.
 fn start(shown: &Shown, stacks: &str, program: &[OsString]) -> Result<u8> {
-    let options = ["--runtime-trace", "--spool-limit", LIMIT, "--stacks", stacks, "--"];
+    let options = [
+        "--runtime-trace",
+        "--spool-limit",
+        LIMIT,
+        "--stacks",
+        stacks,
+        "--",
+    ];
     let words: Vec<OsString> = (options.iter().map(OsString::from))
         .chain(program.iter().cloned())
         .collect();

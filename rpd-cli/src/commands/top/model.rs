@@ -44,7 +44,11 @@ struct Tally {
 impl Tally {
     fn add(&mut self, start: u64, end: u64, bytes: u64) {
         // A call without end has not returned; it counts, and has no duration yet.
-        let duration = if end == 0 { 0 } else { end.saturating_sub(start) };
+        let duration = if end == 0 {
+            0
+        } else {
+            end.saturating_sub(start)
+        };
         self.count += 1;
         self.total = self.total.saturating_add(duration);
         self.max = self.max.max(duration);
@@ -166,7 +170,11 @@ pub(super) struct Model {
     last: Option<u64>,
 }
 
-fn tally<K: std::hash::Hash + Eq + Copy>(of: &mut HashMap<K, Tally>, key: K, others: K) -> &mut Tally {
+fn tally<K: std::hash::Hash + Eq + Copy>(
+    of: &mut HashMap<K, Tally>,
+    key: K,
+    others: K,
+) -> &mut Tally {
     let key = if of.len() < MOST_NAMES || of.contains_key(&key) {
         key
     } else {

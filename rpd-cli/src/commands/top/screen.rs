@@ -43,7 +43,10 @@ fn keys_in(bytes: &[u8]) -> Vec<Key> {
             '\u{3}' | '\u{4}' => Key::Interrupt,
             '\u{1b}' if letters.next_if(|next| matches!(next, '[' | 'O')).is_some() => {
                 // Ends with the first letter behind its parameters.
-                while letters.next_if(|next| matches!(next, '0'..='9' | ';')).is_some() {}
+                while letters
+                    .next_if(|next| matches!(next, '0'..='9' | ';'))
+                    .is_some()
+                {}
                 letters.next();
                 continue;
             }
@@ -210,7 +213,11 @@ impl View {
             const WIDTH: usize = 20;
             let filled = (gpu.busy * WIDTH as f64).round() as usize;
             let bar = "#".repeat(filled.min(WIDTH));
-            let more = if gpu.memory_is_partial { " or more" } else { "" };
+            let more = if gpu.memory_is_partial {
+                " or more"
+            } else {
+                ""
+            };
             lines.push(format!(
                 "{:<8}[{bar:<WIDTH$}] {:>3.0} % busy  {}{more} of memory, {} at most",
                 gpu.name,
@@ -232,7 +239,10 @@ impl View {
             "q quit  1 kernels  2 calls  3 copies  o order  / filter  s stack of the hottest call"
                 .to_owned()
         } else {
-            format!("q quit  1-3 tables  o order  / filter ({})  s stack", self.filter)
+            format!(
+                "q quit  1-3 tables  o order  / filter ({})  s stack",
+                self.filter
+            )
         });
         // A line is text of others: nothing in it moves the cursor.
         let lines = lines.iter().map(|line| cut(&foreign::shown(line), width));
@@ -344,7 +354,11 @@ impl Screen {
         let mut text = String::from("\x1b[H");
         let lines = view.lines(snapshot, size);
         for (number, line) in lines.iter().enumerate() {
-            let end = if number + 1 < lines.len() { "\r\n" } else { "\x1b[J" };
+            let end = if number + 1 < lines.len() {
+                "\r\n"
+            } else {
+                "\x1b[J"
+            };
             let _ = write!(text, "{line}\x1b[K{end}");
         }
         let mut out = io::stdout().lock();
@@ -452,7 +466,12 @@ mod tests {
     #[test]
     fn keys_choose_table_order_filter_and_stack() {
         let mut view = View::default();
-        for key in [Key::Letter('/'), Key::Letter('S'), Key::Letter('h'), Key::Enter] {
+        for key in [
+            Key::Letter('/'),
+            Key::Letter('S'),
+            Key::Letter('h'),
+            Key::Enter,
+        ] {
             assert_eq!(press(&mut view, key), None);
         }
         let text = drawn(&view);

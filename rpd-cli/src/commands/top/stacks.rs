@@ -52,7 +52,8 @@ impl CallTree {
                     && self.modules.len() < MOST
                 {
                     let [path, build_id] = texts(tail, [module.path_len, module.build_id_len]);
-                    let digits: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+                    let digits: String =
+                        build_id.iter().map(|byte| format!("{byte:02x}")).collect();
                     let found = Module {
                         path: String::from_utf8_lossy(path).into_owned(),
                         build_id: (!digits.is_empty()).then_some(digits),

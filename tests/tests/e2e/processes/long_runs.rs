@@ -94,7 +94,11 @@ fn recording_with_a_bound_loses_rows_and_no_sums() {
     assert!(gone > 0 && rows > BOUND / 128, "{rows} rows, {gone} gone");
     let says = |text: &str| outcome.stderr.contains(text);
     assert!(says("the files have the last "), "{}", outcome.stderr);
-    assert!(says("the others went to keep --spool-limit"), "{}", outcome.stderr);
+    assert!(
+        says("the others went to keep --spool-limit"),
+        "{}",
+        outcome.stderr
+    );
     let database = Database::open(&outcome.file("x_results.db"));
     let tags = "SELECT count(*) FROM rocpd_metadata WHERE tag = 'rpd_removed'";
     assert!(database.number(tags) > 0);
@@ -105,7 +109,16 @@ fn recording_with_a_bound_loses_rows_and_no_sums() {
 fn pieces_of_a_long_run_keep_the_bound_and_add_up_to_its_calls() {
     const COUNT: u64 = 1_500_000;
     const BOUND: u64 = 8 << 20;
-    let options = ["--hip-trace", "--stats", "--spool-limit", "8M", "--rotate", "1s", "-o", "x"];
+    let options = [
+        "--hip-trace",
+        "--stats",
+        "--spool-limit",
+        "8M",
+        "--rotate",
+        "1s",
+        "-o",
+        "x",
+    ];
     let running = Rpd::new(options)
         .option(["-f", "csv", "rocpd"])
         .start_workload("api-loop", [COUNT.to_string()]);
@@ -122,6 +135,8 @@ fn pieces_of_a_long_run_keep_the_bound_and_add_up_to_its_calls() {
     assert!(directories.len() > 1, "{}", outcome.stderr);
     let mut all = [0; 3];
     for directory in &directories {
+        let file = directory.join("x_results.db");
+        assert!(file.exists(), "{:?}\n{}", outcome.files(), outcome.stderr);
         // Each piece reads by itself.
         let found = counted(directory);
         for (sum, number) in all.iter_mut().zip(found) {
@@ -197,14 +212,25 @@ fn options_of_long_runs_are_refused_where_they_have_no_meaning() {
         (&["--spool-limit", "x"], "expected a number of bytes"),
         (&["--rotate", "10"], "is neither a time such as"),
         (&["--rotate", "1m"], "is neither a time such as"),
-        (&["--light", "--spool-limit", "9M"], "has a bound of its own"),
-        (&["--spool-limit", "1M", "--rotate", "1s"], "at least 2M is needed"),
+        (
+            &["--light", "--spool-limit", "9M"],
+            "has a bound of its own",
+        ),
+        (
+            &["--spool-limit", "1M", "--rotate", "1s"],
+            "at least 2M is needed",
+        ),
     ] {
         let traced = Rpd::new(["--kernel-trace"]).option(options);
         let outcome = traced.workload("no-gpu", [""; 0]);
         assert_ne!(outcome.code(), 0, "{options:?}");
         assert!(outcome.stderr.contains(problem), "{}", outcome.stderr);
-        assert_eq!(outcome.stderr.trim_end().lines().count(), 1, "{}", outcome.stderr);
+        assert_eq!(
+            outcome.stderr.trim_end().lines().count(),
+            1,
+            "{}",
+            outcome.stderr
+        );
     }
 }
 
@@ -216,13 +242,18 @@ fn estimate_shows_what_a_recording_takes_and_ends_the_program() {
             .workload(program, [count])
     };
     let outcome = estimate(&["--json", "-s"], "vector-ops", "2").success();
-    let found: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    // Behind what the program prints.
+    let object = outcome.stdout.lines().last().unwrap_or_default();
+    let found: serde_json::Value = serde_json::from_str(object).expect("JSON");
     let kinds = found["kinds"].as_array().expect("kinds");
     let records = |kind: &str| {
         let found = kinds.iter().find(|row| row["kind"] == kind);
         found.and_then(|row| row["records"].as_u64()).unwrap_or(0)
     };
-    assert!(records("HIP calls") > 0 && records("kernel dispatches") > 0, "{found}");
+    assert!(
+        records("HIP calls") > 0 && records("kernel dispatches") > 0,
+        "{found}"
+    );
     assert!(found["bytes_per_minute"].as_f64() > Some(0.0));
     let smaller = found["smaller"].to_string();
     assert!(smaller.contains("--light"), "{smaller}");
@@ -232,21 +263,36 @@ fn estimate_shows_what_a_recording_takes_and_ends_the_program() {
     let outcome = estimate(&options, "api-loop", "1000000000").success();
     assert!(begin.elapsed() < Duration::from_secs(60));
     assert!(outcome.stdout.contains("HIP calls"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("--spool-limit SIZE"), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("--spool-limit SIZE"),
+        "{}",
+        outcome.stdout
+    );
     let outcome = estimate(&["-s"], "no-gpu", "").expect_code(1);
-    assert!(outcome.stderr.contains("nothing was recorded"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("nothing was recorded"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
 fn line_is_printed_before_the_disk_is_full() {
-    let script = "\"$1\" -d full --backend sim --hip-trace -f csv -- \"$2\"/api-loop 1500000; exit 0";
+    let script =
+        "\"$1\" -d full --backend sim --hip-trace -f csv -- \"$2\"/api-loop 1500000; exit 0";
     let Some(outcome) = on_small_disk(96 << 10, script) else {
         return;
     };
     let lines: Vec<&str> = outcome.stderr.lines().collect();
-    let found = lines.iter().filter(|line| line.contains("--spool-limit SIZE keeps the latest"));
+    let found = lines
+        .iter()
+        .filter(|line| line.contains("--spool-limit SIZE keeps the latest"));
     assert_eq!(found.count(), 1, "{}", outcome.stderr);
     let at = |text: &str| lines.iter().position(|line| line.contains(text));
     let full = at("DROPPED").or(at("No space left")).unwrap_or(usize::MAX);
-    assert!(at("WARNING: ").is_some_and(|line| line < full), "{}", outcome.stderr);
+    assert!(
+        at("WARNING: ").is_some_and(|line| line < full),
+        "{}",
+        outcome.stderr
+    );
 }

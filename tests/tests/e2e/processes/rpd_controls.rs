@@ -31,12 +31,15 @@ fn markers(outcome: &Outcome) -> Vec<String> {
     let texts = "SELECT json_extract(extdata, '$.message') FROM regions_and_samples
         WHERE category LIKE 'MARKER%' ORDER BY start";
     let rows = database.rows(texts).into_iter().flatten();
-    rows.filter(|text| !text.is_empty() && text != "NULL").collect()
+    rows.filter(|text| !text.is_empty() && text != "NULL")
+        .collect()
 }
 
 fn count(outcome: &Outcome, name: &str) -> i64 {
     let database = Database::open(&outcome.file("x_results.db"));
-    database.number(&format!("SELECT count(*) FROM regions WHERE name = '{name}'"))
+    database.number(&format!(
+        "SELECT count(*) FROM regions WHERE name = '{name}'"
+    ))
 }
 
 #[test]
@@ -85,7 +88,10 @@ call(1000)
     let Some(outcome) = python(&[], script) else {
         return;
     };
-    assert_eq!(count(&outcome, "hipGetDeviceCount"), 1 + 2 + 4 + 8 + 16 + 32);
+    assert_eq!(
+        count(&outcome, "hipGetDeviceCount"),
+        1 + 2 + 4 + 8 + 16 + 32
+    );
     assert_eq!(markers(&outcome), ["python: step(a.py:3)"]);
 }
 
@@ -140,7 +146,9 @@ traced()
     let found = markers(&outcome);
     let begin = ["epoch", "a mark", "pushed", "train", "named", "decorated"];
     assert_eq!(found[..begin.len()], begin, "{found:?}");
-    let traced = found.iter().filter(|text| text.starts_with("python: traced("));
+    let traced = found
+        .iter()
+        .filter(|text| text.starts_with("python: traced("));
     assert_eq!(traced.count(), 1, "{found:?}");
 }
 
@@ -158,7 +166,10 @@ print(rpd_mark()(lambda: 7)())
 ";
     let output = std::process::Command::new(python)
         .args(["-c", script])
-        .env("PYTHONPATH", Path::new(env!("CARGO_MANIFEST_DIR")).join("../python"))
+        .env(
+            "PYTHONPATH",
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../python"),
+        )
         .output()
         .expect("it starts");
     let text = String::from_utf8_lossy(&output.stderr);
@@ -174,14 +185,23 @@ fn rpd_remote_starts_and_stops_by_process_id() {
         Rpd::bare("rpdRemote", words).option([pid]).run()
     };
     steps.take("launch");
-    assert!(remote(&steps, &["stop"]).success().stdout.contains("has stopped"));
+    assert!(
+        remote(&steps, &["stop"])
+            .success()
+            .stdout
+            .contains("has stopped")
+    );
     steps.take("launch launch");
     // A repeated stop is not counted.
     let _ = remote(&steps, &["stop"]).success();
     let _ = remote(&steps, &["start"]).success();
     steps.take("launch");
     let wrong = remote(&steps, &["restart"]);
-    assert!(wrong.stderr.contains("expected: start PID"), "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains("expected: start PID"),
+        "{}",
+        wrong.stderr
+    );
     assert_ne!(wrong.code(), 0);
     let outcome = steps.finish();
     let database = Database::open(&outcome.file("x_results.db"));
@@ -210,13 +230,18 @@ fn number(file: &Path, sql: &str) -> i64 {
 
 #[test]
 fn variables_of_rpd_leave_arguments_out_and_flush() {
-    let with_arguments = "SELECT count(*) FROM rocpd_api JOIN rocpd_ustring ON args_id = rocpd_ustring.id
+    let with_arguments =
+        "SELECT count(*) FROM rocpd_api JOIN rocpd_ustring ON args_id = rocpd_ustring.id
         WHERE string LIKE '%size%'";
     let (_plain, file) = preloaded(&[]);
     assert!(number(&file, with_arguments) > 0);
     let variables = [("RPDT_ROCPROF_NOARGS", "1"), ("RPDT_AUTOFLUSH", "1")];
     let (outcome, file) = preloaded(&variables);
-    assert!(number(&file, "SELECT count(*) FROM rocpd_api") > 0, "{}", outcome.stderr);
+    assert!(
+        number(&file, "SELECT count(*) FROM rocpd_api") > 0,
+        "{}",
+        outcome.stderr
+    );
     assert_eq!(number(&file, with_arguments), 0);
 }
 

@@ -13,11 +13,16 @@ use super::control::Steps;
 
 fn lines(text: &str) -> Vec<Value> {
     let lines = text.lines();
-    lines.map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
 fn row<'a>(look: &'a Value, table: &str, name: &str) -> Option<&'a Value> {
-    look[table].as_array()?.iter().find(|row| row["name"] == name)
+    look[table]
+        .as_array()?
+        .iter()
+        .find(|row| row["name"] == name)
 }
 
 #[test]
@@ -52,19 +57,29 @@ fn top_shows_a_running_program_and_leaves_its_recording_whole() {
 
 #[test]
 fn top_starts_a_program_and_ends_with_its_status() {
-    let words = ["top", "--json", "--interval", "0.05", "--stacks", "native", "--"];
-    let outcome = Rpd::plain(words).workload("vector-ops", ["2", "3"]).success();
-    let (texts, printed): (Vec<&str>, Vec<&str>) =
-        outcome.stdout.lines().partition(|line| line.starts_with('{'));
+    let words = ["top", "--json", "--interval", "0.05", "--stacks", "native"];
+    let outcome = Rpd::plain(words)
+        .workload("vector-ops", ["2", "3"])
+        .success();
+    let (texts, printed): (Vec<&str>, Vec<&str>) = outcome
+        .stdout
+        .lines()
+        .partition(|line| line.starts_with('{'));
     assert_eq!(printed, ["ok"], "what the program prints");
     let looks = lines(&texts.join("\n"));
     let last = looks.last().expect("a look");
     let kernels = last["kernels"].as_array().expect("kernels");
     assert!(!kernels.is_empty(), "{last}");
-    assert!(row(last, "calls", "hipMalloc").is_some(), "{last}");
-    assert!(last["copies"].as_array().is_some_and(|copies| !copies.is_empty()));
+    assert!(row(last, "calls", "hipLaunchKernel").is_some(), "{last}");
+    assert!(
+        last["copies"]
+            .as_array()
+            .is_some_and(|copies| !copies.is_empty())
+    );
     assert!(!outcome.directory.path().join("out").exists(), "no outputs");
-    let outcome = Rpd::plain(["top", "--json"]).target(["false"]).expect_code(1);
+    let outcome = Rpd::plain(["top", "--json"])
+        .target(["false"])
+        .expect_code(1);
     assert_eq!(outcome.stderr, "");
 }
 
@@ -77,7 +92,14 @@ fn top_serves_figures_to_prometheus() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let address = free.expect("a port");
     let port = address.port().to_string();
-    let words = ["top", out.as_str(), "--metrics", &port, "--interval", "0.05"];
+    let words = [
+        "top",
+        out.as_str(),
+        "--metrics",
+        &port,
+        "--interval",
+        "0.05",
+    ];
     let serving = Rpd::plain(words).start();
     let end = Instant::now() + Duration::from_secs(60);
     let get = || {
@@ -100,7 +122,10 @@ fn top_serves_figures_to_prometheus() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let text = get();
-    assert!(text.contains("Content-Type: text/plain; version=0.0.4"), "{text}");
+    assert!(
+        text.contains("Content-Type: text/plain; version=0.0.4"),
+        "{text}"
+    );
     assert!(text.contains("# TYPE rpd_gpu_busy_ratio gauge\n"), "{text}");
     let _ = steps.finish();
     // Without a process there is nothing more to serve.
@@ -114,7 +139,15 @@ fn top_without_a_terminal_says_what_needs_none() {
     let outcome = command(&install::rpd(), ["top", "."]).expect_code(2);
     assert!(outcome.stderr.contains("--json"), "{}", outcome.stderr);
     let outcome = command(&install::rpd(), ["top", ".", "--json", "--metrics", "x"]).expect_code(2);
-    assert!(outcome.stderr.contains("expected a port"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("expected a port"),
+        "{}",
+        outcome.stderr
+    );
     let outcome = command(&install::rpd(), ["top", "/nowhere", "--json"]).expect_code(1);
-    assert!(outcome.stderr.contains("No such directory"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("No such directory"),
+        "{}",
+        outcome.stderr
+    );
 }
