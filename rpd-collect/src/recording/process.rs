@@ -23,8 +23,8 @@ use super::child_note::ChildNote;
 use super::guard::Service;
 use super::totals::ProcessTotals;
 use super::{
-    bounded, code, control, fork, process_record, regions, removed, spares, stacks, streams, switch,
-    thread,
+    bounded, code, control, fork, process_record, regions, removed, spares, stacks, streams,
+    switch, thread,
 };
 
 /// Bytes of the first meta segment: most processes never use the GPU and need no more.

@@ -171,6 +171,46 @@ fn attach_records_the_kernels_of_its_windows_with_their_names() {
 }
 
 #[test]
+fn command_attaches_once_and_makes_outputs_like_those_of_a_run() {
+    let mut target = Target::prepared();
+    let pid = target.pid().to_string();
+    let attach = || {
+        Rpd::plain(["attach", &pid, "-d", "out", "-o", "x"])
+            .option(["--hip-trace", "--kernel-trace"])
+    };
+    let (reader, mut key) = std::io::pipe().expect("a pipe");
+    let rpd = attach()
+        .input(fs::File::from(std::os::fd::OwnedFd::from(reader)))
+        .start();
+    let end = Instant::now() + LONG;
+    while inspect(target.pid()).is_ok_and(|found| found.recording.is_none()) {
+        assert!(Instant::now() < end, "it is attached to");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    target.take("launch launch");
+    key.write_all(b"\n").expect("rpd reads");
+    let outcome = rpd.finish().success();
+    assert!(
+        outcome.stderr.contains("prepared by ROCP_TOOL_ATTACH=1"),
+        "{}",
+        outcome.stderr
+    );
+    let database = Database::open(&outcome.out().join("x_results.db"));
+    let kernels = kernels(&database);
+    assert!((1..=2).contains(&kernels), "{kernels} kernels");
+    let again = attach().run().expect_code(1);
+    assert!(
+        again.stderr.contains("attached to before"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(again.stderr.lines().count(), 1, "{}", again.stderr);
+    assert!(again.files().is_empty(), "{:?}", again.files());
+    target.take("launch");
+    target.end();
+}
+
+#[test]
 fn attach_leaves_a_recording_when_the_target_is_killed() {
     let run = Run::new();
     let mut target = Target::prepared();
