@@ -170,6 +170,16 @@ fn attach_records_the_kernels_of_its_windows_with_their_names() {
     );
 }
 
+/// Whether a process is recorded and a thread of it has a stream.
+fn records_calls(pid: i32) -> bool {
+    let recording = inspect(pid).ok().and_then(|found| found.recording);
+    let files = recording.into_iter().flat_map(fs::read_dir).flatten();
+    let names = files.flatten().map(|file| file.file_name());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .any(|name| name.ends_with(".seg") && !name.starts_with("meta"))
+}
+
 #[test]
 fn command_attaches_once_and_makes_outputs_like_those_of_a_run() {
     let mut target = Target::prepared();
@@ -183,11 +193,12 @@ fn command_attaches_once_and_makes_outputs_like_those_of_a_run() {
         .input(fs::File::from(std::os::fd::OwnedFd::from(reader)))
         .start();
     let end = Instant::now() + LONG;
-    while inspect(target.pid()).is_ok_and(|found| found.recording.is_none()) {
+    // Until a call is in the recording: it begins shortly after its directory is made.
+    while !records_calls(target.pid()) {
         assert!(Instant::now() < end, "it is attached to");
+        target.take("launch");
         std::thread::sleep(Duration::from_millis(5));
     }
-    target.take("launch launch");
     key.write_all(b"\n").expect("rpd reads");
     let outcome = rpd.finish().success();
     assert!(
@@ -196,8 +207,7 @@ fn command_attaches_once_and_makes_outputs_like_those_of_a_run() {
         outcome.stderr
     );
     let database = Database::open(&outcome.out().join("x_results.db"));
-    let kernels = kernels(&database);
-    assert!((1..=2).contains(&kernels), "{kernels} kernels");
+    assert!(kernels(&database) > 0, "{}", outcome.stderr);
     let again = attach().run().expect_code(1);
     assert!(
         again.stderr.contains("attached to before"),
