@@ -280,7 +280,8 @@ fn answers_have_every_form() {
         for line in table.stdout.lines() {
             assert!(line.chars().count() <= 80, "{name}: {line}");
         }
-        run(name, &database, &["-f", "markdown"]).success();
+        let markdown = run(name, &database, &["-f", "markdown"]).success();
+        assert!(markdown.stdout.contains("\n|---|"), "{}", markdown.stdout);
         let csv = run(name, &database, &["-f", "csv", "--limit", "0"]).success();
         assert!(csv.stdout.lines().count() >= 1, "{name}");
         let lines = run(name, &database, &["-f", "ndjson", "--limit", "2"]).success();
