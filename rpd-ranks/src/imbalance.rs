@@ -86,7 +86,7 @@ pub fn imbalances(totals: impl IntoIterator<Item = (String, GroupTotal)>) -> Vec
 pub struct Straggler {
     /// The kernel, or the message of the region.
     pub name: String,
-    /// Its own total.
+    /// Total of the group that takes longer.
     pub own: GroupTotal,
     /// Median of the totals of all groups that have the name, in nanoseconds.
     pub median: f64,
