@@ -181,7 +181,7 @@ impl ControlServer {
     ///
     /// # Errors
     /// When the file cannot be extended or mapped.
-    pub(super) fn of_file(file: &std::fs::File) -> io::Result<ControlServer> {
+    pub(super) fn from_file(file: &std::fs::File) -> io::Result<ControlServer> {
         let base = pages::share(file.as_raw_fd(), LEN, false)?;
         Ok(ControlServer::begin(base, None))
     }
@@ -287,14 +287,14 @@ impl Controller {
             Err(FileError::Missing) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        Controller::of_file(&file, metadata.len())
+        Controller::from_file(&file, metadata.len())
     }
 
     /// As [`Controller::open`], for a file of `len` bytes that is open for reading and writing.
     ///
     /// # Errors
     /// When the file cannot be mapped, or is not a control page.
-    pub(super) fn of_file(file: &std::fs::File, len: u64) -> io::Result<Option<Controller>> {
+    pub(super) fn from_file(file: &std::fs::File, len: u64) -> io::Result<Option<Controller>> {
         // A store to a page behind the end of the file would raise SIGBUS.
         if len < LEN as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());

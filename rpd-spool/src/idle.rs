@@ -126,7 +126,7 @@ impl IdlePage {
             .mode(0o600)
             .custom_flags(libc::O_NOFOLLOW)
             .open(&path)?;
-        let made = ControlServer::of_file(&file);
+        let made = ControlServer::from_file(&file);
         if made.is_err() {
             let _ = fs::remove_file(&path);
         }
@@ -202,7 +202,7 @@ pub enum PageError {
     /// Another rpd is attached: its process id, as it knows it itself, if it has said so.
     #[error("another rpd is attached")]
     Held(Option<u32>),
-    /// It belongs to another user than the process does.
+    /// The page belongs to another user than the process does.
     #[error("its control page belongs to user {owner}, not to the process's user {user}")]
     Foreign {
         /// The user that the file belongs to.
@@ -210,7 +210,7 @@ pub enum PageError {
         /// The user of the process.
         user: u32,
     },
-    /// It cannot be opened.
+    /// The page cannot be opened.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -228,7 +228,7 @@ impl AttachedPage {
             return Err(PageError::Foreign { owner, user });
         }
         let locked = file.try_lock();
-        let controller = Controller::of_file(&file, metadata.len())?;
+        let controller = Controller::from_file(&file, metadata.len())?;
         let controller = controller.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
         match locked {
             Ok(()) => {}
@@ -256,7 +256,7 @@ impl Drop for AttachedPage {
 /// The page cannot be opened, or is none.
 pub fn look(path: &Path) -> io::Result<(bool, Option<u32>)> {
     let (file, metadata) = regular_file::open_writable(path, Links::Refuse)?;
-    let controller = Controller::of_file(&file, metadata.len())?;
+    let controller = Controller::from_file(&file, metadata.len())?;
     let controller = controller.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     Ok((controller.state().is_on(), controller.holder()))
 }

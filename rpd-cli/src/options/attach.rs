@@ -15,7 +15,7 @@ pub(crate) struct Attach {
     pub(crate) pid: u32,
     /// Time to record for; `None` until the user ends it, or the process does.
     pub(crate) duration: Option<Duration>,
-    /// Whether its descendants are recorded, too.
+    /// Whether descendants of the process are recorded, too.
     pub(crate) children: bool,
     /// Option that asks for what the collector has from the SDK alone, and what that is.
     pub(crate) needs_sdk: Option<(String, &'static str)>,

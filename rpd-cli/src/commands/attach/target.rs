@@ -16,20 +16,20 @@ const UPSTREAM_THREAD: &str = "rocp-bg-attach";
 /// How a process can be attached to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// It waits for rpd, with this control page.
+    /// The process waits for rpd, with this control page.
     Ours(Page),
     /// ROCm's registration library takes requests in it (`ROCP_TOOL_ATTACH=1`).
     Upstream,
-    /// It cannot be.
+    /// The process cannot be attached to.
     Refused(Reason),
 }
 
 /// The control page of a process that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// Its path as the process sees it.
+    /// Path of the page as the process sees it.
     pub(crate) inside: PathBuf,
-    /// Its path as seen from here.
+    /// Path of the page as seen from here.
     pub(crate) here: PathBuf,
 }
 
@@ -37,14 +37,14 @@ pub(crate) struct Page {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
     Missing,
-    /// Its memory map cannot be read: the user it belongs to.
+    /// The memory map cannot be read: the user that the process belongs to.
     Foreign(u32),
-    /// It is recorded from its start.
+    /// The process is recorded from its start.
     Recorded,
-    /// It was started to wait and has no page.
+    /// The process was started to wait and has no page.
     NoPage,
     Cuda,
-    /// It uses a GPU, or nothing that rpd knows.
+    /// The process was not started to be attached to; `gpu`: it has a GPU runtime that rpd knows.
     Unprepared {
         gpu: bool,
     },
