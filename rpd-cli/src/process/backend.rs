@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use rpd_core::options::{Backend, Options, ProviderChoice};
@@ -13,6 +13,9 @@ use crate::failure::Failure;
 const SIMULATOR: &str = "librpd_sim.so";
 const COLLECTOR: &str = "librpd_collect.so";
 const REGISTER: &str = "librpd_register.so";
+/// The registration library of the simulated runtimes, and its name in the directory of the simulator.
+const SIM_REGISTRATION: &str = "librpd_sim_register.so";
+const REGISTRATION: &str = "librocprofiler-register.so.0";
 const DEVICE: &str = "/dev/kfd";
 /// A device of NVIDIA's driver.
 const NVIDIA_DEVICE: &str = "/dev/nvidiactl";
@@ -300,5 +303,27 @@ fn link(library: &Path, directory: &Path) -> std::io::Result<()> {
         symlink(library, &fresh)?;
         std::fs::rename(&fresh, &path)?;
     }
-    Ok(())
+    place_registration(library, directory)
+}
+
+/// Puts the registration library of the simulated runtimes, which lies beside the simulator, into `directory` under ROCm's
+/// name: a file of its own, because attachers find it by its name in the memory map of a process, where links do not show.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a library that is installed with rpd"
+)]
+fn place_registration(library: &Path, directory: &Path) -> std::io::Result<()> {
+    let installed = library.with_file_name(SIM_REGISTRATION);
+    let path = directory.join(REGISTRATION);
+    let id = |path: &Path| {
+        let found = std::fs::metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    if !installed.exists() || id(&installed) == id(&path) {
+        return Ok(());
+    }
+    let fresh = directory.join(format!(".{REGISTRATION}.{}", std::process::id()));
+    std::fs::hard_link(&installed, &fresh)
+        .or_else(|_| std::fs::copy(&installed, &fresh).map(drop))?;
+    std::fs::rename(&fresh, &path)
 }
