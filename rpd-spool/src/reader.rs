@@ -532,9 +532,9 @@ impl Records<'_> {
             self.next_segment += 1;
             let last = self.next_segment == self.segments.len();
             let opened = open_segment(path);
-            // Of such a stream segments are removed on purpose.
+            // A stream with a bound has lost its oldest segments on purpose.
             let bounded = matches!(&opened, Ok(Some((_, head, _))) if head.flags & segment_flag::BOUNDED != 0);
-            if *number > expected && !bounded {
+            if *number > expected && !(bounded && self.next_segment == 1) {
                 self.note(
                     self.shown(path),
                     DamageKind::MissingSegments {
