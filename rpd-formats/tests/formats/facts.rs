@@ -2,14 +2,15 @@
 //! out.
 
 use rpd_core::agent::{Agent, AgentType};
+use rpd_core::domain::Domain;
 use rpd_core::ids::{AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId};
 use rpd_core::options::{Format, KernelNames, Options};
 use rpd_core::session::code::{CodeLine, Instruction, Sampling, SourceFile};
 use rpd_core::session::stacks::{LocationKind, StackFrame, StackLocation, StackModule, StackNode};
 use rpd_core::session::traces::{OccupiedTime, OccupiedUnit, TraceSummary, TracedLine, TracedWave};
 use rpd_core::session::{
-    CodeObject, DeviceTotal, HostFunction, LoadOptions, Origin, Region, ResourceKind, ResourceName,
-    Session, StackRef, Table, TotalOf,
+    CodeObject, DeviceTotal, HostFunction, LoadOptions, Origin, Region, RemovedOf, RemovedTotal,
+    ResourceKind, ResourceName, Session, StackRef, Table, TotalOf,
 };
 use rpd_core::spool::sampling::{SamplingMethod, SamplingUnit};
 use rpd_formats::rocpd::read::Database;
@@ -30,6 +31,7 @@ pub(crate) enum Fact {
     ProviderNames,
     Counters,
     DeviceTotals,
+    Removed,
     Sampling,
     ThreadTraces,
     Code,
@@ -53,6 +55,7 @@ fn facts(session: &Session) -> Vec<(Fact, usize)> {
         provider_names,
         counters,
         device_totals,
+        removed,
         sampling,
         thread_traces,
         code,
@@ -86,6 +89,7 @@ fn facts(session: &Session) -> Vec<(Fact, usize)> {
         (Fact::ProviderNames, provider_names.len()),
         (Fact::Counters, counters.len()),
         (Fact::DeviceTotals, device_totals.len()),
+        (Fact::Removed, removed.len()),
         (Fact::Sampling, sampling.len()),
         (Fact::ThreadTraces, thread_traces.lines.len()),
         (Fact::Code, code.instructions.len()),
@@ -113,13 +117,18 @@ pub(crate) fn leaves_out(format: Format, fact: Fact) -> bool {
         ),
         Format::Json => matches!(
             fact,
-            Fact::ResourceNames | Fact::Sampling | Fact::ThreadTraces | Fact::Ledger
+            Fact::ResourceNames
+                | Fact::Removed
+                | Fact::Sampling
+                | Fact::ThreadTraces
+                | Fact::Ledger
         ),
         Format::Pftrace => matches!(
             fact,
             Fact::HostFunctions
                 | Fact::ProviderNames
                 | Fact::DeviceTotals
+                | Fact::Removed
                 | Fact::ThreadTraces
                 | Fact::Code
                 | Fact::Origin
@@ -136,6 +145,7 @@ pub(crate) fn leaves_out(format: Format, fact: Fact) -> bool {
                 | Fact::ResourceNames
                 | Fact::ProviderNames
                 | Fact::DeviceTotals
+                | Fact::Removed
                 | Fact::Sampling
                 | Fact::Stacks
                 | Fact::Ledger
@@ -143,13 +153,22 @@ pub(crate) fn leaves_out(format: Format, fact: Fact) -> bool {
         // Sums of all device work are in its statistics, which are not of the session.
         Format::Html => matches!(
             fact,
-            Fact::HostFunctions | Fact::ResourceNames | Fact::ProviderNames | Fact::DeviceTotals
+            Fact::HostFunctions
+                | Fact::ResourceNames
+                | Fact::ProviderNames
+                | Fact::DeviceTotals
+                | Fact::Removed
         ),
     }
 }
 
 /// Facts that are not read from a database. The names of the provider are only among its texts.
-const NOT_READ: [Fact; 3] = [Fact::HostFunctions, Fact::ProviderNames, Fact::Ledger];
+const NOT_READ: [Fact; 4] = [
+    Fact::HostFunctions,
+    Fact::ProviderNames,
+    Fact::Removed,
+    Fact::Ledger,
+];
 
 /// A session with every fact; `changed` has other content than in the session without.
 pub(crate) fn session(changed: Option<Fact>) -> Session {
@@ -260,6 +279,19 @@ pub(crate) fn session(changed: Option<Fact>) -> Session {
             first: Nanoseconds(100),
             last: Nanoseconds(200),
             durations: Vec::new(),
+        });
+        session.removed.push(RemovedTotal {
+            table: Table::Dispatches,
+            of: RemovedOf::Kernel(KernelId(1)),
+            domain: Domain::KernelDispatch,
+            count: if is(Fact::Removed) { 3 } else { 2 },
+            total: 200,
+            min: 100,
+            max: 100,
+            spread: 0.0,
+            bytes: 0,
+            first: Nanoseconds(100),
+            last: Nanoseconds(200),
         });
         session.sampling.push(Sampling {
             agent: AgentHandle(if is(Fact::Sampling) { 3 } else { 2 }),
