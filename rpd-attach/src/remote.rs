@@ -129,9 +129,16 @@ impl<R: Send + 'static> Listener<R> {
     }
 
     fn failed(&self, what: &str, error: &io::Error) -> Error {
-        match error.raw_os_error() {
-            Some(libc::ESRCH) => self.gone(),
-            _ => failure(self.process.pid, what, error),
+        // The memory of a process that has ended reads as an empty file.
+        let is_gone = error.raw_os_error() == Some(libc::ESRCH)
+            || matches!(
+                error.kind(),
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::WriteZero
+            );
+        if is_gone {
+            self.gone()
+        } else {
+            failure(self.process.pid, what, error)
         }
     }
 

@@ -50,7 +50,9 @@ struct Work;
 impl Work {
     /// `None` while other work is under way: that may be what calls.
     fn begin() -> Option<Work> {
-        (!AT_WORK.swap(true, Ordering::AcqRel)).then_some(Work)
+        // Made only where it is the one: another would end the work under way when it is dropped.
+        let is_free = !AT_WORK.swap(true, Ordering::AcqRel);
+        is_free.then(|| Work)
     }
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -101,9 +102,13 @@ static long sleep_and_look(void) {
     return result;
 }
 
+/* Posted when the listener has its name. */
+static sem_t named;
+
 static void *listen(void *unused) {
     (void)unused;
     prctl(PR_SET_NAME, "rocp-bg-attach");
+    sem_post(&named);
     for (;;) {
         sigset_t blocked;
         sleep_and_look();
@@ -119,7 +124,9 @@ __attribute__((constructor)) static void start(void) {
     pthread_t thread;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    sem_init(&named, 0, 0);
     pthread_create(&thread, 0, listen, 0);
+    while (sem_wait(&named)) {}
     pthread_sigmask(SIG_SETMASK, &before, 0);
 }
 #endif

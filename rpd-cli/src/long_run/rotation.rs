@@ -181,7 +181,13 @@ fn of_piece(options: &Options, directory: &Path) -> Options {
     let rest = Path::new(given)
         .strip_prefix(&literal)
         .unwrap_or(Path::new(""));
-    let text = os_text::escape(directory.join(rest).as_os_str());
+    // Joining nothing would add a slash.
+    let whole = if rest.as_os_str().is_empty() {
+        directory.to_owned()
+    } else {
+        directory.join(rest)
+    };
+    let text = os_text::escape(whole.as_os_str());
     Options {
         output_directory: text,
         ..options.clone()

@@ -133,7 +133,7 @@ fn target_environment_names_the_libraries_of_rpd() {
             format!("{bin}/librpd_register.so").as_str(),
             format!("{directory}/librocprofiler-sdk.so.1").as_str(),
             format!("{directory}:/somewhere").as_str(),
-            "marker=1,argument_results=1,streams=1",
+            "marker=1,argument_results=1,streams=1,variables=FLUX_JOB_SIZE+FLUX_TASK_RANK+LOCAL_RANK+RANK+WORLD_SIZE",
             "spool",
             "none none"
         ],

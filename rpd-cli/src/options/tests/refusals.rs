@@ -179,7 +179,7 @@ fn mistakes_fail_with_their_status_and_message() {
             "command-line-61",
             "--sys-trace --hip-trace=no --hsa-trace=no --marker-trace=no --kernel-trace=no --memory-copy-trace=no \
              --memory-allocation-trace=no --scratch-memory-trace=no --rccl-trace=no --rocdecode-trace=no \
-             --rocjpeg-trace=no --summary --echo -- true",
+             --rocjpeg-trace=no --cuda-trace=no --cuda-driver-trace=no --summary --echo -- true",
             1,
             "No tracing options were enabled for --summary option",
         ),
@@ -271,6 +271,12 @@ fn options_work_or_are_refused_by_name() {
         let line = match spec.form {
             // `--light` refuses other traces.
             _ if spec.long == "light" => "--light -- a".to_owned(),
+            // No program is started beside the process that is attached to.
+            _ if spec.long == "pid" => "--pid 1 -s".to_owned(),
+            Form::Integer(..) if spec.long == "attach-duration-msec" => {
+                "--attach-duration-msec 1 --pid 1 -s".to_owned()
+            }
+            _ if spec.long.starts_with("attach-") => format!("--{} --pid 1 -s", spec.long),
             Form::Bool | Form::Flag | Form::Categories => format!("--{} -s -- a", spec.long),
             Form::Integer(low, _) => format!("--{} {} -s -- a", spec.long, low.max(1)),
             Form::Choice(known, _) | Form::Choices(known) => {
@@ -285,6 +291,8 @@ fn options_work_or_are_refused_by_name() {
                     "mpi-world-size-variable" => "S --mpi-world-rank-variable R",
                     "stacks-apis" => "hip*",
                     "light-keep" => "1M",
+                    "spool-limit" => "64M",
+                    "rotate" => "10s",
                     "stacks-min-duration" | "stacks-symbolize-limit" => "1us",
                     "input" => continue,
                     _ if spec.group == Group::ThreadTrace => "1",

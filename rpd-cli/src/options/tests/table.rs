@@ -290,7 +290,7 @@ fn every_trace_is_in_an_aggregate_and_answered_by_light_recordings() {
         matches!(spec.group, Group::Basic | Group::Granular)
             && spec.support == Support::Works
             && spec.long.ends_with("-trace")
-            && spec.long != "kokkos-trace"
+            && !["kokkos-trace", "cuda-graph-trace"].contains(&spec.long)
     });
     let mut given = Given::default();
     let refused: HashSet<&str> = light::without_place(&given)

@@ -7,6 +7,7 @@ use super::{Got, options, plan_with, run_with, traced};
 #[test]
 fn aggregates_include_members_that_are_not_switched_off() {
     const RUNTIME: [&str; 10] = [
+        "cuda",
         "hip_runtime",
         "kernel",
         "marker",
@@ -16,9 +17,8 @@ fn aggregates_include_members_that_are_not_switched_off() {
         "rocdecode",
         "rocjpeg",
         "scratch_memory",
-        "",
     ];
-    let runtime: Vec<&str> = RUNTIME[..9].to_vec();
+    let runtime: Vec<&str> = RUNTIME.to_vec();
     let with = |base: &[&str], more: &[&str], less: &[&str]| -> Vec<String> {
         let mut all: Vec<String> = base
             .iter()
@@ -39,7 +39,7 @@ fn aggregates_include_members_that_are_not_switched_off() {
         (
             "command-line-48",
             "--sys-trace --hsa-trace=False",
-            with(&runtime, &["hip_compiler"], &[]),
+            with(&runtime, &["hip_compiler", "cuda_driver"], &[]),
         ),
         (
             "unnumbered",
@@ -47,6 +47,7 @@ fn aggregates_include_members_that_are_not_switched_off() {
             with(
                 &runtime,
                 &[
+                    "cuda_driver",
                     "hip_compiler",
                     "hsa_amd",
                     "hsa_core",
@@ -74,12 +75,12 @@ fn aggregates_include_members_that_are_not_switched_off() {
         (
             "command-line-53",
             "--sys-trace --hip-trace=no --hip-runtime-trace",
-            with(&runtime, &HSA, &[]),
+            with(&[&runtime[..], &["cuda_driver"]].concat(), &HSA, &[]),
         ),
         (
             "command-line-54",
             "--sys-trace --runtime-trace --hip-compiler-trace=no",
-            with(&runtime, &HSA, &[]),
+            with(&[&runtime[..], &["cuda_driver"]].concat(), &HSA, &[]),
         ),
         (
             "command-line-55",
@@ -99,7 +100,7 @@ fn aggregates_include_members_that_are_not_switched_off() {
         (
             "command-line-57",
             "--sys-trace --kfd-trace=no --hsa-trace=no",
-            with(&runtime, &["hip_compiler"], &[]),
+            with(&runtime, &["hip_compiler", "cuda_driver"], &[]),
         ),
     ] {
         let mut got = traced(&options(&format!("{line} -- a")));
@@ -202,7 +203,7 @@ fn summary_options_become_tables() {
         [
             "--summary-groups: no domain has a name that 'KERNEL' matches as a whole, so it has no table; domains are HSA_API, HIP_API, \
              MARKER_API, KERNEL_DISPATCH, MEMORY_COPY, SCRATCH_MEMORY, COUNTER_COLLECTION, RCCL_API, MEMORY_ALLOCATION, \
-             ROCDECODE_API, ROCJPEG_API"
+             ROCDECODE_API, ROCJPEG_API, CUDA_API, CUDA_DRIVER_API"
         ]
     );
     let idle = plan_with("-s -u sec -- a", &[]).warnings;

@@ -137,7 +137,7 @@ fn summary_of_64_ranks_accounts_for_killed_and_late_ones() {
         "one for each rank"
     );
 
-    rpd(
+    let _ = rpd(
         directory,
         &[
             "summary", "run", "--by", "rank", "-f", "csv", "-d", "tables",
@@ -343,7 +343,7 @@ fn launcher_inside_rpd_gives_one_run_of_all_ranks() {
         .current_dir(directory);
     let output = command.output().expect("rpd runs");
     assert!(output.status.success(), "{output:?}");
-    rpd(
+    let _ = rpd(
         directory,
         &[
             "summary", "run", "--by", "rank", "-f", "csv", "-d", "tables",
@@ -486,7 +486,7 @@ fn collectives_of_a_communicator_are_tied_across_processes() {
     .workload("collectives", ["processes", "3", "200"])
     .success();
     let out = outcome.out();
-    rpd(
+    let _ = rpd(
         &out,
         &["summary", ".", "--by", "rank", "-f", "csv", "-d", "tables"],
     )
@@ -533,7 +533,7 @@ fn launchers_of_mpi_libraries_number_the_ranks() {
             .stdin(Stdio::null());
         let output = command.output().expect("started");
         assert!(output.status.success(), "{output:?}");
-        rpd(
+        let _ = rpd(
             directory,
             &[
                 "summary", "run", "--by", "rank", "-f", "csv", "-d", "tables",
