@@ -60,9 +60,9 @@ impl JointTimeline {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn add(self, placed: &Placed<'_>) -> Result<JointTimeline, WriteError> {
+    pub fn with(self, placed: &Placed<'_>) -> Result<JointTimeline, WriteError> {
         Ok(JointTimeline(match self.0 {
-            Writer::Perfetto(trace) => Writer::Perfetto(trace.add(placed)?),
+            Writer::Perfetto(trace) => Writer::Perfetto(trace.with(placed)?),
             Writer::TraceEvents(mut events) => {
                 events.add(placed)?;
                 Writer::TraceEvents(events)

@@ -49,14 +49,7 @@ impl Claim {
             return Taken::Free(None);
         }
         loop {
-            let opened = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(0o600)
-                .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-                .open(&path);
-            let Ok(file) = opened else {
+            let Ok(file) = open(&path, true) else {
                 return Taken::Free(None);
             };
             match file.try_lock() {
@@ -80,6 +73,29 @@ impl Claim {
             };
         }
     }
+
+    /// The claim that an attempt which was killed has left for this name, to be removed with this value.
+    pub(super) fn left_behind(target: &Target) -> Option<Claim> {
+        let path = hidden(&target.file(CLAIM));
+        let file = open(&path, false).ok()?;
+        file.try_lock().ok()?;
+        is_same(&file, &path).then_some(())?;
+        Some(Claim {
+            path,
+            _locked: file,
+        })
+    }
+}
+
+/// Opens the file of a claim, which is made where `create` says so.
+fn open(path: &Path, create: bool) -> std::io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(create)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)
 }
 
 /// The path with a dot before its last component.

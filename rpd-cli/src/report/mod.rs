@@ -400,7 +400,7 @@ impl Report<'_> {
         if let Some(target) = state.targets.get(directory)
             && check(target).is_ok()
         {
-            return Ok((target.clone(), None));
+            return Ok((target.clone(), Claim::left_behind(target)));
         }
         let facts = Facts {
             process: &session.process,

@@ -69,7 +69,7 @@ impl JointTrace {
     }
 
     /// Adds a recording.
-    pub(crate) fn add(self, placed: &Placed<'_>) -> Result<JointTrace, WriteError> {
+    pub(crate) fn with(self, placed: &Placed<'_>) -> Result<JointTrace, WriteError> {
         let trace = Trace::new(self.0, placed.session, Some(placed));
         let trace = fill(trace, placed.session, placed.options)?;
         Ok(JointTrace(trace.file))

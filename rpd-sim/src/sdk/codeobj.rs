@@ -29,6 +29,7 @@ use rocprofiler_sdk_sys::{
 use super::kept::{keep, keep_c};
 use super::{agents, context, register, state, thread, thread_trace};
 use crate::api::table::Slot;
+use crate::gpu::machine::generation;
 use crate::gpu::observe::{CodeObjectInfo, CodeObjectStorage};
 
 /// A kernel that was reported to tools.
@@ -55,8 +56,9 @@ unsafe impl Send for ReportedObject {}
 #[derive(Default)]
 struct CodeObjectState {
     objects: Vec<ReportedObject>,
-    /// Handles of the objects, and of those that are being reported.
-    handles: HashSet<u64>,
+    /// Handles of the objects, and of those that are being reported, each with the number of forks before: a forked child
+    /// gives handles of its parent out again.
+    handles: HashSet<(u32, u64)>,
     /// Kernel ids by address of the kernel descriptor.
     kernels: HashMap<u64, u64>,
     /// Host stubs by kernel name, as programs registered them; their ids are not set.
@@ -259,7 +261,7 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
     let mut object = {
         let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
         let state = state.get_or_insert_default();
-        if !state.handles.insert(info.handle) {
+        if !state.handles.insert((generation(), info.handle)) {
             return;
         }
         state.last_object += 1;
@@ -375,7 +377,7 @@ pub(crate) fn unloaded(handle: u64) {
             return;
         };
         let object = state.objects.remove(at);
-        state.handles.remove(&handle);
+        state.handles.remove(&(generation(), handle));
         for symbol in &object.symbols {
             state.kernels.remove(&symbol.payload.kernel_object);
         }

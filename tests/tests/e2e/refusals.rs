@@ -38,7 +38,7 @@ fn unknown_and_abbreviated_options_are_refused() {
     );
     refused(&["--kernel-tr"], 2);
     refused(&["-f", "cvs"], 2);
-    refused(&["--backend", "cuda", "--sys-trace"], 2);
+    refused(&["--backend", "opencl", "--sys-trace"], 2);
     refused(&["-A", "sideways", "--kernel-trace"], 2);
     refused(&["-s", "-o", "%nonsense%"], 2);
     refused(&["-s", "-o", "{nonsense}"], 2);

@@ -76,7 +76,7 @@ pub(super) fn timeline(
         };
         let added: Result<Vec<_>, _> = writers
             .into_iter()
-            .map(|writer| writer.add(&placed))
+            .map(|writer| writer.with(&placed))
             .collect();
         writers = added?;
     }

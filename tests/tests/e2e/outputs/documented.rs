@@ -21,7 +21,8 @@ const BEGINNINGS: [&str; 5] = ["rpd ", "cargo ", "sqlite3 ", "LD_LIBRARY_PATH=",
 const FORMS_FIRST: [&str; 2] = ["docs/command-line.md", "docs/results.md"];
 
 /// Commands that are not run, by their beginning, and why.
-const NOT_RUN: [(&str, &str); 4] = [
+const NOT_RUN: [(&str, &str); 5] = [
+    ("rpd doctor", "its status is that of the machine"),
     (
         "cargo xtask demo",
         "builds everything: a step of cargo xtask ci",
@@ -208,7 +209,10 @@ fn run_page(page: &str) {
     for place in [directory.path(), &path("target/workloads")] {
         for entry in fs::read_dir(workloads::build()).expect("the workloads") {
             let entry = entry.expect("an entry");
-            symlink(entry.path(), place.join(entry.file_name())).expect("a link");
+            // What pages call by such a name is the reader's program.
+            if !PROGRAMS.iter().any(|(name, _)| entry.file_name() == *name) {
+                symlink(entry.path(), place.join(entry.file_name())).expect("a link");
+            }
         }
         for (name, workload) in PROGRAMS {
             symlink(workloads::path(workload), place.join(name)).expect("a link");
