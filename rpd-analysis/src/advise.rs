@@ -164,11 +164,14 @@ enum Severity {
 impl Severity {
     fn new(rule: &Rule, gain: u64, window: u64) -> Severity {
         let share = gain as f64 / window.max(1) as f64;
-        match rule.is_note() {
-            true => Severity::Note,
-            false if share >= 0.1 => Severity::High,
-            false if share >= 0.03 => Severity::Medium,
-            false => Severity::Low,
+        if rule.is_note() {
+            Severity::Note
+        } else if share >= 0.1 {
+            Severity::High
+        } else if share >= 0.03 {
+            Severity::Medium
+        } else {
+            Severity::Low
         }
     }
 
@@ -312,9 +315,10 @@ impl Finding<'_> {
             severity: self.severity.word().into(),
             rule: rule.id().into(),
             gain_ns: (!rule.is_note()).then_some(self.gain).into(),
-            gain_share: match rule.is_note() {
-                true => Value::Null,
-                false => Value::ratio(self.gain, window.length()),
+            gain_share: if rule.is_note() {
+                Value::Null
+            } else {
+                Value::ratio(self.gain, window.length())
             },
             subject: subject.name.as_str().into(),
             finding: rule

@@ -127,9 +127,10 @@ impl From<usize> for Value {
 
 impl From<f64> for Value {
     fn from(value: f64) -> Value {
-        match value.is_finite() {
-            true => Value::Number(value),
-            false => Value::Null,
+        if value.is_finite() {
+            Value::Number(value)
+        } else {
+            Value::Null
         }
     }
 }

@@ -54,9 +54,12 @@ const KERNELS: [(&str, bool, Class); 8] = [
 
 /// The class of a kernel, by its name.
 pub fn of_kernel(name: &str) -> Class {
-    let found = KERNELS.iter().find(|(text, anywhere, _)| match anywhere {
-        true => name.contains(text),
-        false => name.starts_with(text),
+    let found = KERNELS.iter().find(|(text, anywhere, _)| {
+        if anywhere {
+            name.contains(text)
+        } else {
+            name.starts_with(text)
+        }
     });
     found.map_or(Class::Compute, |found| found.2)
 }
@@ -174,9 +177,10 @@ impl Categories {
     /// The category of a kernel: the user's, else the built-in class.
     pub fn of<'a>(&'a self, name: &str) -> &'a str {
         let mut found = self.known.iter().filter(|known| known.1.is_match(name));
-        let found = match self.last_wins {
-            true => found.next_back(),
-            false => found.next(),
+        let found = if self.last_wins {
+            found.next_back()
+        } else {
+            found.next()
         };
         found.map_or(of_kernel(name).word(), |known| &known.0)
     }

@@ -83,15 +83,13 @@ impl Example {
             end: us(end),
             gpu: 0,
             process: 0,
-            queue: match is_kernel {
-                true => 0,
-                false => NONE,
-            },
+            queue: if is_kernel { 0 } else { NONE },
             stream: 0,
             name: name_id,
-            class: match is_kernel {
-                true => of_kernel(name),
-                false => Class::Copy,
+            class: if is_kernel {
+                of_kernel(name)
+            } else {
+                Class::Copy
             },
             kernel: NONE,
             bytes: 0,

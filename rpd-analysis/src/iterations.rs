@@ -75,10 +75,11 @@ pub struct Options {
 pub fn joined(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
     for letter in message.chars() {
-        match letter.is_ascii_digit() {
-            true if text.ends_with('#') => {}
-            true => text.push('#'),
-            false => text.push(letter),
+        if !letter.is_ascii_digit() {
+            text.push(letter)
+        } else if text.ends_with('#') {
+        } else {
+            text.push('#')
         }
     }
     text
@@ -268,9 +269,10 @@ impl Iterations {
         let iteration = &mut self.all[place];
         iteration.gpu += op.end.saturating_sub(op.start.max(iteration.ops_end));
         iteration.ops_end = iteration.ops_end.max(op.end);
-        match op.is_kernel {
-            true => iteration.kernels += 1,
-            false => iteration.copies += u64::from(!op.is_second),
+        if op.is_kernel {
+            iteration.kernels += 1
+        } else {
+            iteration.copies += u64::from(!op.is_second)
         }
         if op.is_kernel {
             let times = self

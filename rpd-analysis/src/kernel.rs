@@ -150,11 +150,7 @@ pub fn answer(
             calls: (*calls).into(),
             sum_ns: (*time).into(),
             share: Value::ratio(*time, all),
-            is_shown: match *name == shown {
-                true => "yes",
-                false => "no",
-            }
-            .into(),
+            is_shown: if *name == shown { "yes" } else { "no" }.into(),
         }
         .cells()
     });

@@ -121,9 +121,10 @@ pub fn occupancy(unit: &Unit, wave_size: u32, needs: &Needs) -> Option<Occupancy
     let (registers, granule) = unit.vector_registers;
     let by_vector = registers / needs.vgprs.max(1).next_multiple_of(granule);
     let by_vector = by_vector.clamp(1, unit.slots);
-    let by_scalar = match unit.has_scalar_limit {
-        true => scalar_waves(needs.sgprs).min(unit.slots),
-        false => unit.slots,
+    let by_scalar = if unit.has_scalar_limit {
+        scalar_waves(needs.sgprs).min(unit.slots)
+    } else {
+        unit.slots
     };
     let lds = match needs.lds {
         0 => None,
@@ -146,10 +147,8 @@ pub fn occupancy(unit: &Unit, wave_size: u32, needs: &Needs) -> Option<Occupancy
     let limits = limits
         .into_iter()
         .filter_map(|(name, groups)| Some((name, groups?)));
-    let (limiter, groups) = limits.reduce(|least, other| match other.1 < least.1 {
-        true => other,
-        false => least,
-    })?;
+    let (limiter, groups) =
+        limits.reduce(|least, other| if other.1 < least.1 { other } else { least })?;
     if groups == 0 {
         return None;
     }

@@ -31,9 +31,10 @@ impl Group {
         Some(Group {
             median,
             spread,
-            scale: match spread > 0.0 {
-                true => 1.4826 * spread,
-                false => 1.2533 * mean,
+            scale: if spread > 0.0 {
+                1.4826 * spread
+            } else {
+                1.2533 * mean
             },
             count: values.len(),
         })
@@ -42,9 +43,10 @@ impl Group {
     /// Distance from the median in the scale of the group; 0 where all values are the same.
     pub fn z(&self, value: f64) -> f64 {
         let away = (value - self.median).abs();
-        match self.scale > 0.0 {
-            true => away / self.scale,
-            false => 0.0,
+        if self.scale > 0.0 {
+            away / self.scale
+        } else {
+            0.0
         }
     }
 
@@ -74,9 +76,10 @@ pub fn outliers(values: &[f64]) -> Outliers {
         .iter()
         .filter(|value| group.is_outlier(**value))
         .count();
-    match count >= 3 && count as f64 > 0.2 * values.len() as f64 || has_two_modes(values, &group) {
-        true => Outliers::Multimodal,
-        false => Outliers::Some(count),
+    if count >= 3 && count as f64 > 0.2 * values.len() as f64 || has_two_modes(values, &group) {
+        Outliers::Multimodal
+    } else {
+        Outliers::Some(count)
     }
 }
 

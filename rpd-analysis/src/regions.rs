@@ -200,12 +200,13 @@ impl Tree {
                     },
                 );
             }
-            let name = match options.exact {
-                true => range.name,
-                false => *joins.entry(range.name).or_insert_with(|| {
+            let name = if options.exact {
+                range.name
+            } else {
+                *joins.entry(range.name).or_insert_with(|| {
                     let text = joined(facts.name(range.name));
                     *texts.entry(text).or_insert(range.name)
-                }),
+                })
             };
             let stack = stacks.get_mut(range.thread as usize);
             let outer = match (range.style, stack) {
@@ -230,9 +231,10 @@ impl Tree {
                     let text = facts.name(range.name);
                     nodes.push(Node {
                         parent: Some(parent),
-                        name: match options.exact {
-                            true => text.to_owned(),
-                            false => joined(text),
+                        name: if options.exact {
+                            text.to_owned()
+                        } else {
+                            joined(text)
                         },
                         style: Some(range.style),
                         ..Node::default()
@@ -294,9 +296,10 @@ impl Tree {
 
     fn add_ops(&mut self, records: &dyn Records, options: &Options) {
         let (from, to) = options.window.unwrap_or((0, u64::MAX));
-        let across = match options.cross_threads {
-            true => self.across(records),
-            false => Vec::new(),
+        let across = if options.cross_threads {
+            self.across(records)
+        } else {
+            Vec::new()
         };
         let mut places: Vec<usize> = Vec::new();
         for op in records.ops() {
@@ -329,14 +332,12 @@ impl Tree {
                 let node = &mut self.nodes[instance.node as usize];
                 join(&mut node.gpu, start, end);
                 node.gpu_sum += length;
-                match op.is_kernel {
-                    true => node.kernels += 1,
-                    false => node.copies += u64::from(!op.is_second),
+                if op.is_kernel {
+                    node.kernels += 1
+                } else {
+                    node.copies += u64::from(!op.is_second)
                 }
-                node.bytes += match op.is_second {
-                    true => 0,
-                    false => op.bytes,
-                };
+                node.bytes += if op.is_second { 0 } else { op.bytes };
             }
             if let Some(place) = innermost {
                 let node = self.instances[place].node as usize;
@@ -366,9 +367,10 @@ impl Tree {
                     path: &str| {
             for child in nodes[of].children.iter().rev() {
                 let name = &nodes[*child].name;
-                let path = match path.is_empty() {
-                    true => name.clone(),
-                    false => format!("{path}/{name}"),
+                let path = if path.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{path}/{name}")
                 };
                 left.push((*child, depth, path));
             }
@@ -402,9 +404,12 @@ impl Node {
                 Outliers::Multimodal => "multimodal".to_owned(),
             }
         });
-        let of_gpu = |value: u64| match has_calls && !is_mark {
-            true => Value::from(value),
-            false => Value::Null,
+        let of_gpu = |value: u64| {
+            if has_calls && !is_mark {
+                Value::from(value)
+            } else {
+                Value::Null
+            }
         };
         RegionRow {
             key: key(&[&"region", &word, &path]).into(),
@@ -426,9 +431,10 @@ impl Node {
             bytes: of_gpu(self.bytes),
             projected_ns: of_gpu(self.projected),
             launch_ns: of_gpu(self.launching),
-            host_bound: match has_calls {
-                true => Value::ratio(self.projected - self.covered, self.projected),
-                false => Value::Null,
+            host_bound: if has_calls {
+                Value::ratio(self.projected - self.covered, self.projected)
+            } else {
+                Value::Null
             },
             median_ns: lengths.median().map(|median| median as u64).into(),
             p95_ns: lengths.quantile(0.95).into(),

@@ -15,7 +15,8 @@ use crate::{LISTENER, PREPARE};
 const REGISTRATION: &str = "librocprofiler-register.so";
 /// File name of the library with the listener, without its version.
 const ATTACH_LIBRARY: &str = "librocprofiler-sdk-attach.so";
-/// Its entry points, of which each generation has one. A registration library that listens itself has one, too.
+/// Entry points of the library with the listener: each generation has one, and so has a registration library that listens
+/// itself.
 const ATTACH_ENTRIES: [&str; 2] = [
     "rocprofiler_attach_set_api_table",
     "rocprofiler_attach_initialize",
@@ -47,7 +48,7 @@ pub enum Generation {
 /// The registration library in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistrationLibrary {
-    /// Its file, as the process sees it.
+    /// File of the library, as the process sees it.
     pub path: PathBuf,
     /// Version in the name of the file; absent when the name has none.
     pub version: Option<String>,
@@ -62,7 +63,7 @@ pub struct RegistrationLibrary {
 /// Facts about a process.
 #[derive(Debug)]
 pub struct Inspection {
-    /// Its number.
+    /// Number of the process.
     pub pid: i32,
     /// Effective user.
     pub user: u32,
@@ -141,7 +142,7 @@ pub fn inspect(pid: i32) -> Result<Inspection, Error> {
     let of_listener = listener.and_then(|thread| process.state(Some(thread)).ok());
     let traced_by = [tracer, of_listener.map_or(0, |state| state.tracer)];
     let mappings = process.mappings()?;
-    let loader = Loader::of_process(process, &mappings)?;
+    let loader = Loader::from_process(process, &mappings)?;
     let environment = process.environment()?;
     let variable = |name: &str| {
         let found = environment.iter().find(|(known, _)| known == name);

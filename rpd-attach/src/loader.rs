@@ -71,7 +71,7 @@ pub(crate) struct Loader {
     process: Process,
     /// Libraries in the process.
     pub(crate) loaded: Vec<Loaded>,
-    /// Their places in `loaded`, by the names by which others need them.
+    /// Places of libraries in `loaded`, by the names by which others need them.
     names: HashMap<String, usize>,
     /// Directories of `LD_LIBRARY_PATH`.
     directories: Vec<PathBuf>,
@@ -80,7 +80,7 @@ pub(crate) struct Loader {
 
 impl Loader {
     /// The loader of a process that has these files in its memory.
-    pub(crate) fn of_process(process: Process, mappings: &[Mapping]) -> Result<Loader, Error> {
+    pub(crate) fn from_process(process: Process, mappings: &[Mapping]) -> Result<Loader, Error> {
         let mut loaded: Vec<Loaded> = Vec::new();
         let mut names = HashMap::new();
         for mapping in mappings
@@ -269,7 +269,7 @@ mod tests {
     fn own() -> Loader {
         let process = Process::new(std::process::id().cast_signed());
         let mappings = process.mappings().expect("files");
-        Loader::of_process(process, &mappings).expect("a loader")
+        Loader::from_process(process, &mappings).expect("a loader")
     }
 
     #[test]

@@ -14,17 +14,17 @@ const MOST_XSTATE: usize = 64 << 10;
 /// What happened to a traced thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It stopped before a system call, or after it.
+    /// The thread stopped before a system call, or after it.
     SystemCall,
-    /// It stopped because it was interrupted, or because its process goes on after a stop.
+    /// The thread stopped because it was interrupted, or because its process goes on after a stop.
     Interrupted,
-    /// Its process was stopped (SIGSTOP and the like).
+    /// The process was stopped (SIGSTOP and the like).
     GroupStop,
-    /// It stopped before it takes this signal.
+    /// The thread stopped before it takes this signal.
     Signal(i32),
-    /// It stopped for another reason, after which it just goes on.
+    /// The thread stopped for another reason, after which it just goes on.
     Other,
-    /// It has ended.
+    /// The thread has ended.
     Ended,
 }
 

@@ -23,10 +23,10 @@ pub struct Waits {
 }
 
 /// The operations that several recordings took part in, by communicator and number.
-pub(crate) fn tied<'m>(
-    members: &'m [Member],
+pub(crate) fn tied(
+    members: &[Member],
     wanted: impl Fn(&Collective) -> bool,
-) -> HashMap<(u64, u32), Vec<(usize, &'m Collective)>> {
+) -> HashMap<(u64, u32), Vec<(usize, &Collective)>> {
     let mut tied: HashMap<(u64, u32), Vec<(usize, &Collective)>> = HashMap::new();
     for (number, member) in members.iter().enumerate() {
         for collective in member.collectives.iter().filter(|of| wanted(of)) {

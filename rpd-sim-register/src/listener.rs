@@ -5,9 +5,9 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Its name, by which attachers find it.
+/// Name of the listener, by which attachers find it.
 const NAME: &str = "rocp-bg-attach";
-/// Bytes of its stack: the SDK and the tool are initialised there.
+/// Bytes of the listener's stack: the SDK and the tool are initialised there.
 const STACK: usize = 8 << 20;
 
 /// Process that has the thread; 0 before. A forked child does not have it.

@@ -48,7 +48,7 @@ struct StreamFacts {
 }
 
 impl StreamFacts {
-    fn of(stream: &Stream) -> StreamFacts {
+    fn new(stream: &Stream) -> StreamFacts {
         StreamFacts {
             name: stream.name.clone(),
             kind: stream.kind,
@@ -213,7 +213,7 @@ impl Cutter {
                         meta = (Some(stream.id), dropped);
                     }
                     stream::FACTS => {
-                        let facts = StreamFacts::of(stream);
+                        let facts = StreamFacts::new(stream);
                         let mut records = stream.records();
                         while let Some(record) = records.next() {
                             writer.append(&facts, record.bytes)?;
@@ -266,7 +266,7 @@ impl Cutter {
             if !matches!(stream.kind, stream::THREAD | stream::RECENT) {
                 continue;
             }
-            let facts = StreamFacts::of(stream);
+            let facts = StreamFacts::new(stream);
             for segment in stream.segments() {
                 let Some(found) = self.segment(&facts, segment, writer, last, done)? else {
                     continue;
@@ -398,7 +398,7 @@ impl Cutter {
         writer: &mut PieceWriter<'_>,
         last: bool,
     ) -> io::Result<(u64, u64)> {
-        let facts = StreamFacts::of(stream);
+        let facts = StreamFacts::new(stream);
         let mut removed_rows = 0;
         let mut records = stream.records();
         while let Some(record) = records.next() {
@@ -424,7 +424,7 @@ impl Cutter {
                     let Some((now, _)) = record.parse::<RemovedTotal>() else {
                         continue;
                     };
-                    let sort = Sort::of_total(&now);
+                    let sort = Sort::from_total(&now);
                     let before = self.removed_totals.insert(sort, now);
                     let since = match &before {
                         Some(before) => removed::since(before, &now),

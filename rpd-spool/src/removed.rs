@@ -18,7 +18,7 @@ pub struct Sort {
 
 impl Sort {
     /// The sort that a sum is of.
-    pub fn of_total(total: &RemovedTotal) -> Sort {
+    pub fn from_total(total: &RemovedTotal) -> Sort {
         Sort {
             tag: total.header.aux,
             subject: total.subject,
@@ -49,7 +49,7 @@ pub struct Removed {
     pub sort: Sort,
     /// Start of the call or the work.
     pub start: u64,
-    /// Its end; 0 of a call that has not returned.
+    /// End of the call or the work; 0 of a call that has not returned.
     pub end: u64,
     /// Bytes that were copied or allocated.
     pub bytes: u64,
@@ -57,7 +57,7 @@ pub struct Removed {
 
 impl Removed {
     /// What the sums have of a record; `None` for records that are no row of a table, or that are too short.
-    pub fn of_record(header: RecordHeader, bytes: &[u8]) -> Option<Removed> {
+    pub fn from_record(header: RecordHeader, bytes: &[u8]) -> Option<Removed> {
         let kind = RecordKind::from_tag(header.tag)?;
         let row = |subject: u64, start: u64, end: u64, bytes: u64| {
             let tag = header.tag;
@@ -207,7 +207,7 @@ mod tests {
         }
         .empty_total();
         let call = Removed {
-            sort: Sort::of_total(&total),
+            sort: Sort::from_total(&total),
             start: 50,
             end: 0,
             bytes: 0,

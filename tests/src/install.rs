@@ -126,7 +126,7 @@ pub fn sonames() -> io::Result<Vec<String>> {
 /// The simulator's registration library, as it is built.
 pub const REGISTRATION: &str = "librpd_sim_register.so";
 
-/// Its name where the simulator and attachers look for it.
+/// Name of the registration library where the simulator and attachers look for it.
 pub const REGISTRATION_SONAME: &str = "librocprofiler-register.so.0";
 
 /// Fills `dir` with one link to `library` for each soname, and with the simulator's registration library, which lies beside

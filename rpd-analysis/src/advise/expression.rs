@@ -82,9 +82,10 @@ impl Expression {
         };
         let expression = parser.level(0)?;
         parser.skip();
-        match parser.at == text.len() {
-            true => Ok(expression),
-            false => Err(parser.mistake("expected an operator")),
+        if parser.at == text.len() {
+            Ok(expression)
+        } else {
+            Err(parser.mistake("expected an operator"))
         }
     }
 
@@ -208,9 +209,10 @@ impl Parser<'_> {
         }
         if self.takes("(") {
             let inside = self.level(0)?;
-            return match self.takes(")") {
-                true => Ok(inside),
-                false => Err(self.mistake("expected )")),
+            return if self.takes(")") {
+                Ok(inside)
+            } else {
+                Err(self.mistake("expected )"))
             };
         }
         for (name, operator, count) in [
@@ -242,12 +244,13 @@ impl Parser<'_> {
         if word.is_empty() {
             return Err(self.mistake("expected a value"));
         }
-        let found = match word.starts_with(|letter: char| letter.is_ascii_digit()) {
-            true => match word.parse() {
+        let found = if word.starts_with(|letter: char| letter.is_ascii_digit()) {
+            match word.parse() {
                 Ok(number) => Expression::Number(number),
                 Err(_) => return Err(self.mistake("this is no number")),
-            },
-            false => Expression::Name(word.to_owned()),
+            }
+        } else {
+            Expression::Name(word.to_owned())
         };
         self.at += length;
         Ok(found)

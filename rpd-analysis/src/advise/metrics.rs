@@ -285,6 +285,9 @@ impl Subject {
     }
 }
 
+/// What tells kernels apart: GPU, name, grid, group, bytes of LDS.
+type KernelKey = (u32, u32, [u32; 3], [u32; 3], u32);
+
 /// Sums of a kernel with one geometry on one GPU.
 #[derive(Default)]
 struct OfKernel {
@@ -347,7 +350,7 @@ pub(super) fn measure(
     let Some(broken) = breakdown::measure(records, &options) else {
         return Vec::new();
     };
-    let mut kernels: BTreeMap<(u32, u32, [u32; 3], [u32; 3], u32), OfKernel> = BTreeMap::new();
+    let mut kernels: BTreeMap<KernelKey, OfKernel> = BTreeMap::new();
     let mut gpus: BTreeMap<u32, OfGpu> = BTreeMap::new();
     let mut copies: BTreeMap<u32, OfCopy> = BTreeMap::new();
     let mut skewed = 0_u64;
@@ -405,10 +408,7 @@ pub(super) fn measure(
             if let Some(rounds) = subject.value("rounds") {
                 filling.0 += length;
                 filling.1 += length * rounds;
-                filling.2 += match rounds >= 1.0 {
-                    true => length,
-                    false => 0.0,
-                };
+                filling.2 += if rounds >= 1.0 { length } else { 0.0 };
             }
             subjects.push(subject);
         }
@@ -683,9 +683,10 @@ fn of_copies(
         let has_large = copy.sizes.max().is_some_and(|max| max >= 1 << 20);
         subject.set(
             "best_rate",
-            match has_large {
-                true => copy.best,
-                false => copy.best.max(USUAL),
+            if has_large {
+                copy.best
+            } else {
+                copy.best.max(USUAL)
             },
         );
         subject.flag("is_peer", copy.is_peer);
@@ -915,9 +916,10 @@ fn of_run_copies(records: &dyn Records, window: &Window, run: &mut Subject) {
             let Some(pinned) = pinned.as_mut().filter(|_| change.is_host || change.is_free) else {
                 continue;
             };
-            match change.is_free {
-                true => pinned.remove(&(change.process, change.address)),
-                false => pinned.insert((change.process, change.address), change.bytes),
+            if change.is_free {
+                pinned.remove(&(change.process, change.address))
+            } else {
+                pinned.insert((change.process, change.address), change.bytes)
             };
         }
         if op.start < window.start || op.start >= window.end {
@@ -925,16 +927,11 @@ fn of_run_copies(records: &dyn Records, window: &Window, run: &mut Subject) {
         }
         let name = facts.name(op.name);
         let place = (op.process, op.host_address, op.bytes);
-        match name.contains("DEVICE_TO_HOST") {
-            true => {
-                to_host.insert(place, op.length());
-            }
-            false => {
-                if let Some(before) = to_host.remove(&place) {
-                    trips += 1;
-                    trip_time += before + op.length();
-                }
-            }
+        if name.contains("DEVICE_TO_HOST") {
+            to_host.insert(place, op.length());
+        } else if let Some(before) = to_host.remove(&place) {
+            trips += 1;
+            trip_time += before + op.length();
         }
         let launch = op
             .launch

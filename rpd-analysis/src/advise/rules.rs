@@ -335,9 +335,10 @@ impl Rules {
     }
 
     fn check(&self, id: &str) -> Result<(), RuleError> {
-        match self.rules.iter().any(|rule| rule.id() == id) {
-            true => Ok(()),
-            false => Err(RuleError::Unknown(format!("there is no rule '{id}'"))),
+        if self.rules.iter().any(|rule| rule.id() == id) {
+            Ok(())
+        } else {
+            Err(RuleError::Unknown(format!("there is no rule '{id}'")))
         }
     }
 

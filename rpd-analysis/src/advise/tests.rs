@@ -253,10 +253,7 @@ fn asynchronous_copies_of_pageable_memory_are_told_from_pinned_ones() {
             );
             let op = example.memory().ops.last_mut().expect("a copy");
             op.bytes = 1 << 20;
-            op.host_address = match is_pinned {
-                true => 0x1800,
-                false => 0x9000,
-            };
+            op.host_address = if is_pinned { 0x1800 } else { 0x9000 };
         }
         let found = fired(&example.done());
         assert_eq!(

@@ -90,9 +90,8 @@ impl Parts {
             "host:api",
             "host:program",
         ];
-        let longest = |best: (&'static str, u64), part: (&'static str, u64)| match part.1 > best.1 {
-            true => part,
-            false => best,
+        let longest = |best: (&'static str, u64), part: (&'static str, u64)| {
+            if part.1 > best.1 { part } else { best }
         };
         let (cause, _) = self.each().into_iter().fold(("none", 0), longest);
         if cause != "host" {

@@ -195,10 +195,7 @@ impl Gaps {
             start,
             end,
         });
-        let how = |measured| match measured {
-            true => "measured",
-            false => "default",
-        };
+        let how = |measured| if measured { "measured" } else { "default" };
         answer.parameters = vec![
             ("min_ns", self.options.min.into()),
             (
@@ -351,10 +348,7 @@ impl Gaps {
         }
         row.opener = gap.opener.map(|op| facts.name(op.name)).into();
         let opener = |op: crate::records::Op| {
-            let kind = match op.is_kernel {
-                true => "kernel",
-                false => "copy",
-            };
+            let kind = if op.is_kernel { "kernel" } else { "copy" };
             key(&[&kind, &guid(facts, op.process), &op.id])
         };
         row.opener_key = gap.opener.map(opener).into();

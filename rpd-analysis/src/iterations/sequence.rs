@@ -46,10 +46,7 @@ fn longest(names: &[u32], period: usize) -> (usize, usize, usize) {
     let mut sum = 0_i64;
     sums.push(sum);
     for at in 0..count {
-        sum += match matches(at) {
-            true => 1,
-            false => -9,
-        };
+        sum += if matches(at) { 1 } else { -9 };
         sums.push(sum);
     }
     let mut least: Vec<usize> = Vec::new();

@@ -64,10 +64,7 @@ columns! {
 pub fn answer(records: &dyn Records, found: Option<&Iterations>, by_kernel: bool) -> Answer {
     let facts = records.facts();
     let mut answer = Answer::new(FORM.command);
-    answer.main = match by_kernel {
-        true => "kernels",
-        false => "iterations",
-    };
+    answer.main = if by_kernel { "kernels" } else { "iterations" };
     answer.window = run_window(records);
     if !facts.recorded.markers {
         answer.lacks(
@@ -126,9 +123,10 @@ fn pace(found: &Iterations) -> Section {
             Outliers::Multimodal => "multimodal".into(),
         },
         trend_ns: whole(pace.trend),
-        drift: match pace.drifts {
-            true => "yes".into(),
-            false => "no".into(),
+        drift: if pace.drifts {
+            "yes".into()
+        } else {
+            "no".into()
         },
         outside: found.outside.into(),
         ..PaceRow::default()

@@ -254,10 +254,7 @@ fn op_key(facts: &Facts, op: &Op) -> Value {
         .processes
         .get(op.process as usize)
         .map_or("", |process| &process.guid);
-    let kind = match op.is_kernel {
-        true => "kernel",
-        false => "copy",
-    };
+    let kind = if op.is_kernel { "kernel" } else { "copy" };
     key(&[&kind, &guid, &op.id]).into()
 }
 
@@ -415,14 +412,12 @@ pub(super) fn gpu_trace(context: &Context<'_>) -> Rows {
     let rows = context.ops().take(context.limit).map(|op| {
         let resources = facts.kernels.get(op.kernel as usize);
         let name = facts.name(op.name);
-        let (source, destination) = match op.is_kernel {
-            true => (None, None),
-            false => memories(name),
+        let (source, destination) = if op.is_kernel {
+            (None, None)
+        } else {
+            memories(name)
         };
-        let of_kernel = |value: Value| match op.is_kernel {
-            true => value,
-            false => Value::Null,
-        };
+        let of_kernel = |value: Value| if op.is_kernel { value } else { Value::Null };
         GpuTraceRow {
             start_ns: op.start.into(),
             duration_ns: op.length().into(),
@@ -433,9 +428,10 @@ pub(super) fn gpu_trace(context: &Context<'_>) -> Rows {
             lds: of_kernel(op.lds.into()),
             scratch: of_kernel(op.scratch.into()),
             bytes: (!op.is_kernel).then_some(op.bytes).into(),
-            throughput: match op.is_kernel {
-                true => Value::Null,
-                false => rate(op.bytes, op.length()),
+            throughput: if op.is_kernel {
+                Value::Null
+            } else {
+                rate(op.bytes, op.length())
             },
             source: source.into(),
             destination: destination.into(),
@@ -745,10 +741,7 @@ pub(super) fn alloc_sum(context: &Context<'_>) -> Rows {
     }
     let rows = places.into_iter().map(|((process, is_host), sums)| {
         let process = &facts.processes[process as usize];
-        let place = match is_host {
-            true => "host",
-            false => "device",
-        };
+        let place = if is_host { "host" } else { "device" };
         AllocRow {
             pid: process.pid.into(),
             where_is: place.into(),
@@ -822,10 +815,7 @@ impl Lanes {
         for number in self.running.keys() {
             let lane = self.all.entry(*number).or_default();
             lane.busy += length;
-            lane.overlap += match is_shared {
-                true => length,
-                false => 0,
-            };
+            lane.overlap += if is_shared { length } else { 0 };
         }
         self.now = self.now.max(to);
     }
@@ -999,9 +989,10 @@ pub(super) fn op(context: &Context<'_>) -> Rows {
             start_ns: op.start.into(),
             end_ns: op.end.into(),
             description: facts.name(op.name).into(),
-            op_type: match op.is_kernel {
-                true => "KernelExecution",
-                false => "CopyDeviceMemory",
+            op_type: if op.is_kernel {
+                "KernelExecution"
+            } else {
+                "CopyDeviceMemory"
             }
             .into(),
             key: op_key(facts, &op),

@@ -190,9 +190,10 @@ impl Loaded {
                 (OperationClass::Range, _) => {
                     // The provider's name tells ranges of a thread from those between threads.
                     let name = session.strings.get(operation.name);
-                    What::Range(match name.contains("Process") || name.contains("Start") {
-                        true => Style::Across,
-                        false => Style::Nested,
+                    What::Range(if name.contains("Process") || name.contains("Start") {
+                        Style::Across
+                    } else {
+                        Style::Nested
                     })
                 }
                 (_, Domain::MarkerApi) => What::Other,
@@ -251,13 +252,14 @@ fn gpu(agent: &Agent, host: &str, pid: u32) -> Gpu {
         .iter()
         .any(|device| device.product == agent.product_name);
     let has_uuid = agent.uuid.iter().any(|byte| *byte != 0);
-    let mut id: String = match has_uuid {
-        true => agent
+    let mut id: String = if has_uuid {
+        agent
             .uuid
             .iter()
             .map(|byte| format!("{byte:02x}"))
-            .collect(),
-        false => format!("{}:{}:{}", agent.domain, agent.location_id, agent.node_id),
+            .collect()
+    } else {
+        format!("{}:{}:{}", agent.domain, agent.location_id, agent.node_id)
     };
     if is_simulated {
         // Each process has simulated GPUs of its own, whose descriptions are the same.

@@ -131,12 +131,11 @@ fn attempt(
         .warnings
         .iter()
         .any(|warning| warning.level == Level::Caution);
-    Ok(
-        match answer.is_empty || options.strict && (lacks || caution) {
-            true => NOTHING_TO_ANSWER,
-            false => SUCCESS,
-        },
-    )
+    Ok(if answer.is_empty || options.strict && (lacks || caution) {
+        NOTHING_TO_ANSWER
+    } else {
+        SUCCESS
+    })
 }
 
 fn compute(
@@ -164,10 +163,7 @@ fn compute(
             .all(|list| list.is_empty());
     let limit = options.tables.limit_or(Some(20));
     let question = Question {
-        records: match is_all {
-            true => &loaded,
-            false => &selected,
-        },
+        records: if is_all { &loaded } else { &selected },
         window,
         // Rows in another order may come from anywhere.
         limit: limit
@@ -314,9 +310,10 @@ pub(crate) fn length(text: &str) -> Result<u64, String> {
         .trim()
         .parse()
         .map_err(|_| "expected a time such as 5us, 1.5ms or 800".to_owned())?;
-    match (0.0..=1e18).contains(&(value * size)) {
-        true => Ok((value * size).round() as u64),
-        false => Err("expected a time from 0 to 1e9 seconds".to_owned()),
+    if (0.0..=1e18).contains(&(value * size)) {
+        Ok((value * size).round() as u64)
+    } else {
+        Err("expected a time from 0 to 1e9 seconds".to_owned())
     }
 }
 

@@ -198,10 +198,7 @@ impl<'a> Shown<'a> {
         lines.push(first);
         let mut gpus: Vec<String> = Vec::new();
         for gpu in &facts.gpus {
-            let simulated = match gpu.is_simulated {
-                true => ", simulated",
-                false => "",
-            };
+            let simulated = if gpu.is_simulated { ", simulated" } else { "" };
             let text = format!("GPU {} ({}{simulated})", gpu.number, gpu.arch);
             if !gpus.contains(&text) {
                 gpus.push(text);
@@ -323,9 +320,10 @@ impl<'a> Shown<'a> {
         };
         let columns = shown.columns.iter().map(|place| {
             let column = &shown.section.columns[*place];
-            let title = match self.answer.has_titles {
-                true => column.label,
-                false => column.name,
+            let title = if self.answer.has_titles {
+                column.label
+            } else {
+                column.name
             };
             table::Column::new(ColumnKind::Any, title)
         });
@@ -386,14 +384,13 @@ impl<'a> ShownSection<'a> {
             ))
         };
         // Options about columns are for the main section; the others keep theirs.
-        let columns = match options.columns.is_empty() || !is_main {
-            true => (0..section.columns.len()).collect(),
-            false => {
-                let places = options.columns.iter();
-                let places =
-                    places.map(|wanted| find(wanted).ok_or_else(|| unknown("--columns", wanted)));
-                places.collect::<Result<Vec<usize>, Failure>>()?
-            }
+        let columns = if options.columns.is_empty() || !is_main {
+            (0..section.columns.len()).collect()
+        } else {
+            let places = options.columns.iter();
+            let places =
+                places.map(|wanted| find(wanted).ok_or_else(|| unknown("--columns", wanted)));
+            places.collect::<Result<Vec<usize>, Failure>>()?
         };
         let mut rows: Vec<&[Value]> = section.rows.iter().map(Vec::as_slice).collect();
         let mut order = section
@@ -461,9 +458,10 @@ fn sort_rows(rows: &mut [&[Value]], place: usize, key: Option<usize>, ascending:
             (None, Some(_)) => return std::cmp::Ordering::Greater,
             (None, None) => a[place].text().cmp(&b[place].text()),
         };
-        let by_value = match ascending {
-            true => by_value.reverse(),
-            false => by_value,
+        let by_value = if ascending {
+            by_value.reverse()
+        } else {
+            by_value
         };
         by_value.then_with(|| key(a).cmp(&key(b)))
     });

@@ -48,9 +48,10 @@ pub(crate) fn run(words: &[OsString], compat: Compat) -> Result<u8> {
     let words = words.iter().flat_map(|word| {
         let text = word.to_str().filter(|text| stats::report(text).is_some());
         let is_report = text.is_some() && !std::path::Path::new(word).exists();
-        match is_report {
-            true => vec![OsString::from("--report"), word.clone()],
-            false => vec![word.clone()],
+        if is_report {
+            vec![OsString::from("--report"), word.clone()]
+        } else {
+            vec![word.clone()]
         }
     });
     let mut given_flag = false;
@@ -66,9 +67,10 @@ pub(crate) fn run(words: &[OsString], compat: Compat) -> Result<u8> {
     let Some(given) = parse::<Arguments>(FORM.command, &words)? else {
         return Ok(0);
     };
-    let names: Vec<&str> = match given.report.is_empty() {
-        true => USUAL.to_vec(),
-        false => given.report.iter().map(String::as_str).collect(),
+    let names: Vec<&str> = if given.report.is_empty() {
+        USUAL.to_vec()
+    } else {
+        given.report.iter().map(String::as_str).collect()
     };
     let reports = names
         .into_iter()

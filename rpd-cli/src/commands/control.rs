@@ -20,7 +20,7 @@ use super::{Form, destination, write_output};
 use crate::exit_status::{FAILED, SUCCESS};
 use crate::failure::{Failure, line};
 use crate::report;
-use crate::run_directory::{ImageState, Recording, RunDirectory, find_runs, run_of};
+use crate::run_directory::{Recording, RunDirectory, find_runs, next_directory, run_of};
 
 const NAME: &str = "control";
 
@@ -155,27 +155,9 @@ fn directory_of(command: &str, pid: u32) -> Result<PathBuf> {
         })
 }
 
-/// Opens the control page of a recording. `None` where its process has none yet.
-fn controller(run: &RunDirectory, recording: &Recording) -> Result<Option<Controller>> {
-    let directory = run.open_recording(recording)?;
-    let path = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
-    Controller::open(&path).with_context(|| {
-        let path = run.path_of(recording);
-        format!("{NAME}: {} has no usable control page", path.display())
-    })
-}
-
 /// How messages name a process.
 fn process(recording: &Recording) -> String {
     format!("process {}", recording.image.pid)
-}
-
-fn runs_on(recording: &Recording) -> bool {
-    match recording.state {
-        ImageState::Runs(Some(pid)) => procfs::stat(pid.0).is_some_and(|stat| stat.runs),
-        ImageState::Runs(None) | ImageState::Unknown => true,
-        ImageState::Ended => false,
-    }
 }
 
 /// Sends a request to every process that runs; one line for each.
@@ -185,10 +167,11 @@ fn request(given: &Arguments, runs: &[RunDirectory], request: Request, done: &st
     let mut answered = 0;
     for run in runs {
         let recordings = run.recordings()?;
-        for recording in recordings.iter().filter(|recording| runs_on(recording)) {
+        for recording in recordings.iter().filter(|recording| recording.runs_on()) {
             let process = process(recording);
-            let outcome = controller(run, recording)
-                .map(|page| page.map(|page| page.request(request, limit, || runs_on(recording))));
+            let outcome = run
+                .controller(recording)
+                .map(|page| page.map(|page| page.request(request, limit, || recording.runs_on())));
             match outcome {
                 Ok(Some(true)) => {
                     answered += 1;
@@ -253,7 +236,7 @@ fn status(given: &Arguments, runs: &[RunDirectory]) -> Result<u8> {
             let page = if recording.has_ended() {
                 None
             } else {
-                controller(run, recording)?
+                run.controller(recording)?
             };
             let state = match (recording.state, page.map(|page| page.state())) {
                 (ImageState::Ended, _) => "ended",
@@ -283,22 +266,13 @@ fn status(given: &Arguments, runs: &[RunDirectory]) -> Result<u8> {
     Ok(SUCCESS)
 }
 
-/// Has the process of a recording write what its provider holds back. One that does not answer has written the rest itself.
-pub(crate) fn flush(run: &RunDirectory, recording: &Recording, limit: Duration) {
-    if let Ok(Some(page)) = controller(run, recording) {
-        page.request(Request::Flush, limit, || runs_on(recording));
-    }
-}
-
 fn snapshot(given: &Arguments, runs: &[RunDirectory]) -> Result<u8> {
     let limit = Duration::from_secs(given.timeout.into());
     let mut complete = true;
     for run in runs {
-        for recording in run.recordings()?.iter().filter(|one| runs_on(one)) {
+        for recording in run.recordings()?.iter().filter(|one| one.runs_on()) {
             // One that does not answer is shown with what it has written itself.
-            if let Some(page) = controller(run, recording)? {
-                page.request(Request::Flush, limit, || runs_on(recording));
-            }
+            run.flush(recording, limit);
         }
         let directory = match &given.output_directory {
             Some(directory) => std::path::absolute(directory)?,
@@ -312,23 +286,4 @@ fn snapshot(given: &Arguments, runs: &[RunDirectory]) -> Result<u8> {
         complete &= report::snapshot(run, &options)?;
     }
     Ok(if complete { SUCCESS } else { FAILED })
-}
-
-/// Makes the first of the directories `<name>-1`, `<name>-2` and so on that does not exist.
-pub(crate) fn next_directory(output: &Path, name: &str) -> Result<PathBuf> {
-    for number in 1_u32.. {
-        let directory = output.join(format!("{name}-{number}"));
-        match std::fs::create_dir(&directory) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            made => {
-                let context = || format!("{NAME}: {} cannot be made", directory.display());
-                return made.map(|()| directory.clone()).with_context(context);
-            }
-        }
-    }
-    Err(Failure::failed(format!(
-        "{NAME}: {} has too many directories of this name",
-        output.display()
-    ))
-    .into())
 }

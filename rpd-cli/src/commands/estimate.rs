@@ -219,7 +219,7 @@ impl Recorded {
                 Sort::Facts
             }
         };
-        if let Some(row) = Removed::of_record(header, bytes) {
+        if let Some(row) = Removed::from_record(header, bytes) {
             let end = row.end.max(row.start);
             let (first, last) = self.span.unwrap_or((row.start, end));
             self.span = Some((first.min(row.start), last.max(end)));

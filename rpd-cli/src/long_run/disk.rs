@@ -23,7 +23,7 @@ struct Space {
 }
 
 impl Space {
-    fn of(path: &Path) -> Option<Space> {
+    fn from_path(path: &Path) -> Option<Space> {
         let found = nix::sys::statvfs::statvfs(path).ok()?;
         let unit = found.fragment_size();
         Some(Space {
@@ -54,7 +54,7 @@ impl DiskWatch {
         if self.is_announced {
             return;
         }
-        let Some(space) = Space::of(&self.directory) else {
+        let Some(space) = Space::from_path(&self.directory) else {
             return;
         };
         if let Some(line) = self.line(Instant::now(), space) {

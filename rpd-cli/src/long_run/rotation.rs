@@ -14,7 +14,6 @@ use rpd_core::options::{Options, Rotation};
 use rpd_core::text::os_text;
 use rpd_spool::cut::Cutter;
 
-use crate::commands::control;
 use crate::failure::line;
 use crate::process::spawn::TargetEnd;
 use crate::report;
@@ -101,7 +100,7 @@ impl Pieces {
         if recordings.is_empty() {
             return Ok(true);
         }
-        let directory = control::next_directory(&run.output()?, "piece")?;
+        let directory = next_directory(&run.output()?, "piece")?;
         let options = of_piece(options, &directory);
         let mut piece = RunDirectory::create(&options, Path::new("/"))?;
         // They run on, but nothing more is recorded to the piece.
@@ -146,7 +145,7 @@ impl Pieces {
         }
         let last = recording.has_ended();
         if !last {
-            control::flush(run, recording, FLUSH);
+            run.flush(recording, FLUSH);
         }
         let into = piece.path().join(name);
         std::fs::create_dir(&into).with_context(|| into.display().to_string())?;

@@ -3,6 +3,7 @@
 //! A recording whose outputs are complete is renamed from `proc-*` to `done-*` before its first file is removed, and so is a
 //! run, from `run-*` to `done-*`. A `done-*` directory has no data that is still needed: any later rpd removes it.
 
+mod control;
 mod directory;
 mod find;
 mod processes;
@@ -20,6 +21,7 @@ use rpd_spool::kernel_filter;
 use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE};
 
 use crate::failure::Failure;
+pub(crate) use control::next_directory;
 use directory::Directory;
 pub(crate) use find::{FoundRuns, find_runs};
 pub(crate) use processes::{Attached, ImageState, run_of};

@@ -45,7 +45,7 @@ pub(super) fn count(segment: &[u8]) {
     // Added up first: the lock of the meta stream is held for a few sums, and not for each record.
     let mut sums: HashMap<Sort, RemovedTotal> = HashMap::new();
     for (header, bytes) in records(segment) {
-        if let Some(removed) = Removed::of_record(header, bytes) {
+        if let Some(removed) = Removed::from_record(header, bytes) {
             let total = sums.entry(removed.sort);
             removed.add_to(total.or_insert_with(|| removed.sort.empty_total()));
         }

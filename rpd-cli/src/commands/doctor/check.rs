@@ -37,13 +37,13 @@ impl Check {
         }
     }
 
-    /// The same check, skipped unless those have succeeded.
+    /// Has the check skipped unless those of these ids have succeeded.
     pub(super) const fn after(mut self, depends: &'static [&'static str]) -> Check {
         self.depends = depends;
         self
     }
 
-    /// The same check, run only when it is requested.
+    /// Has the check run only when it is requested.
     pub(super) const fn slow(mut self) -> Check {
         self.is_slow = true;
         self
@@ -74,7 +74,7 @@ pub(super) enum Status {
     Pass,
     Warn,
     Fail,
-    /// It was not run, because something that it depends on is missing.
+    /// The check was not run, because something that it depends on is missing.
     Skip,
 }
 

@@ -55,7 +55,7 @@ struct Arguments {
     /// List the checks without running them
     #[arg(long)]
     list_checks: bool,
-    /// Also run the checks that record a small program on the GPU
+    /// Run the checks that record a small program on the GPU as well
     #[arg(long)]
     run_smoke_test: bool,
     /// The installation of ROCm to look at

@@ -157,7 +157,7 @@ struct Process {
     memory_is_partial: bool,
     memory: HashMap<u64, Memory>,
     tree: CallTree,
-    /// Its number, if it ran at the last look.
+    /// Number of the process, if it ran at the last look.
     pid: Option<u32>,
 }
 
