@@ -55,7 +55,7 @@ const KERNELS: [(&str, bool, Class); 8] = [
 /// The class of a kernel, by its name.
 pub fn of_kernel(name: &str) -> Class {
     let found = KERNELS.iter().find(|(text, anywhere, _)| {
-        if anywhere {
+        if *anywhere {
             name.contains(text)
         } else {
             name.starts_with(text)

@@ -294,7 +294,7 @@ impl Cutter {
             writer.append(&stream, &record)?;
         }
         let place = spool.streams.iter().find(|one| one.kind == stream::META);
-        if let Some(place) = place.map(StreamFacts::of) {
+        if let Some(place) = place.map(StreamFacts::new) {
             for dispatch in counted {
                 if let Some(record) = self.selected.remove(&dispatch) {
                     writer.append(&place, &record)?;

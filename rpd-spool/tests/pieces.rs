@@ -223,7 +223,7 @@ static REMOVED_CALLS: AtomicU64 = AtomicU64::new(0);
 
 fn count_removed(bytes: &[u8]) {
     let found =
-        records(bytes).filter(|(header, bytes)| Removed::of_record(*header, bytes).is_some());
+        records(bytes).filter(|(header, bytes)| Removed::from_record(*header, bytes).is_some());
     REMOVED_CALLS.fetch_add(found.count() as u64, Ordering::Relaxed);
 }
 
@@ -363,5 +363,5 @@ fn removed_total_is_known_by_its_sort() {
     };
     let total = sort.empty_total();
     let (read, _) = RemovedTotal::read_from_prefix(total.as_bytes()).expect("a sum");
-    assert_eq!(Sort::of_total(&read), sort);
+    assert_eq!(Sort::from_total(&read), sort);
 }
