@@ -88,7 +88,7 @@ pub(crate) extern "C" fn cuInit(flags: c_uint) -> u32 {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> u32 {
     driver(function::DEVICE_GET, &Two(device, ordinal), || {
-        if ordinal < 0 || ordinal >= device::DEVICES {
+        if !(0..device::DEVICES).contains(&ordinal) {
             return status::INVALID_VALUE;
         }
         // SAFETY: the caller's place for it.
@@ -354,7 +354,6 @@ pub(crate) fn launch(
 }
 
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "the function of CUDA has them")]
 pub(crate) extern "C" fn cuLaunchKernel(
     function: usize,
     grid_x: c_uint,

@@ -292,7 +292,7 @@ impl<'a> Shown<'a> {
         }
         let left_out = printer.finish()?;
         if !self.is_wide
-            && left_out.columns.len() > 0
+            && !left_out.columns.is_empty()
             && std::io::IsTerminal::is_terminal(&std::io::stdout())
         {
             note(self.answer.command, format, &left_out);

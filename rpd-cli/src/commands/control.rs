@@ -2,25 +2,26 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
-use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use rpd_core::compat::Compat;
 use rpd_core::procfs;
 use rpd_core::stats::Unit;
 use rpd_core::text::os_text;
 use rpd_formats::table::{Cell, Column, ColumnKind};
-use rpd_spool::control::{Controller, RecordingState, Request};
+use rpd_spool::control::{RecordingState, Request};
 
 use super::tables::{TableOptions, note, printer};
 use super::{Form, destination, write_output};
 use crate::exit_status::{FAILED, SUCCESS};
 use crate::failure::{Failure, line};
 use crate::report;
-use crate::run_directory::{Recording, RunDirectory, find_runs, next_directory, run_of};
+use crate::run_directory::{
+    ImageState, Recording, RunDirectory, find_runs, next_directory, run_of,
+};
 
 const NAME: &str = "control";
 

@@ -17,7 +17,7 @@ use rpd_spool::cut::Cutter;
 use crate::failure::line;
 use crate::process::spawn::TargetEnd;
 use crate::report;
-use crate::run_directory::{Recording, RunDirectory};
+use crate::run_directory::{Recording, RunDirectory, next_directory};
 
 /// Time that a process has to write what its provider holds back. A piece without that is complete all the same: the next one
 /// has it.

@@ -52,6 +52,10 @@ struct Range {
 }
 
 /// Ranges of a thread.
+#[expect(
+    clippy::vec_box,
+    reason = "ranges go from one list to the other without being copied"
+)]
 struct Ranges {
     pushed: Vec<Box<Range>>,
     free: Vec<Box<Range>>,
@@ -245,8 +249,8 @@ unsafe fn with_message<T>(
         .filter(|given| given.message_type == message_type::UNICODE)
         // SAFETY: a text of 32-bit characters.
         .and_then(|given| unsafe { wide(given.message.cast::<u32>()) });
-    // SAFETY: null or the program's own text.
     match (domain, converted) {
+        // SAFETY: null or the program's own text.
         (None, None) => act(unsafe { Message::read(plain) }),
         (None, Some(text)) => act(Message::from_text(text.as_bytes())),
         (Some(domain), converted) => {

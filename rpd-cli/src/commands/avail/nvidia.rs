@@ -36,6 +36,7 @@ impl Device {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "files of the kernel")]
 fn devices(directory: &Path) -> Vec<Device> {
     let mut places: Vec<_> = std::fs::read_dir(directory)
         .into_iter()

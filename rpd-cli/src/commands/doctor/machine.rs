@@ -40,12 +40,15 @@ pub(super) struct Rocm {
     pub(super) source: String,
 }
 
+/// The id of a group, and its members as the user database lists them.
+pub(super) type GroupEntry = (u32, Vec<String>);
+
 /// What cannot be read from a file.
 pub(super) struct Probes {
     /// Whether this process may read and write a file.
     pub(super) can_use: fn(&Path) -> bool,
     /// The id and the members of a group; `None` when the machine has no group of this name.
-    pub(super) group: fn(&str) -> Option<(u32, Vec<String>)>,
+    pub(super) group: fn(&str) -> Option<GroupEntry>,
     /// Bytes that are free for this user where a file would lie.
     pub(super) free_bytes: fn(&Path) -> Option<u64>,
     /// Whether a new file can be made in a directory; the error's text when not.

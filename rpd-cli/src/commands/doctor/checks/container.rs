@@ -31,10 +31,9 @@ fn kind(machine: &Machine) -> Option<&'static str> {
         return Some("Kubernetes");
     }
     let apptainer = ["APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"];
-    let has = |name: &&str| machine.variable(name).is_some();
     apptainer
         .iter()
-        .any(|name| has(&name))
+        .any(|name| machine.variable(name).is_some())
         .then_some("Apptainer")
 }
 
