@@ -19,8 +19,11 @@ use rpd_spool::removed::{Removed, Sort, records};
 use rpd_spool::writer::{OpenRecord, SMALLEST_LIMIT, SpoolDirectory, StreamWriter};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
+/// A bound in bytes, and what counts the segments that go.
+type Limit = (u64, fn(&[u8]));
+
 /// A run's directory with a recording whose writers take note of readers.
-fn recording(limit: Option<(u64, fn(&[u8]))>) -> (tempfile::TempDir, Arc<SpoolDirectory>) {
+fn recording(limit: Option<Limit>) -> (tempfile::TempDir, Arc<SpoolDirectory>) {
     let run = tempfile::tempdir().expect("a directory");
     let directory = SpoolDirectory::create(run.path()).expect("a spool");
     directory.set_taken_live();

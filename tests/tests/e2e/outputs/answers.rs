@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rpd_tests::install;
 use rpd_tests::outputs::Database;
@@ -35,21 +35,22 @@ fn rpd<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> Outcome {
     command(&install::rpd(), words)
 }
 
-fn run(name: &str, database: &PathBuf, options: &[&str]) -> Outcome {
+fn run(name: &str, database: &Path, options: &[&str]) -> Outcome {
     let words = [name.as_ref(), database.as_os_str()];
     rpd(words.into_iter().chain(options.iter().map(OsStr::new)))
 }
 
-fn json(name: &str, database: &PathBuf, options: &[&str]) -> Value {
+fn json(name: &str, database: &Path, options: &[&str]) -> Value {
     let options = [&["-f", "json", "--limit", "0"], options].concat();
     let outcome = run(name, database, &options).success();
     serde_json::from_str(&outcome.stdout).expect("an object")
 }
 
 fn rows<'a>(answer: &'a Value, section: &str) -> &'a Vec<Value> {
-    let found = match answer["section"] == section {
-        true => &answer["rows"],
-        false => &answer["sections"][section]["rows"],
+    let found = if answer["section"] == section {
+        &answer["rows"]
+    } else {
+        &answer["sections"][section]["rows"]
     };
     found.as_array().expect("rows")
 }

@@ -21,7 +21,11 @@ const BEGINNINGS: [&str; 5] = ["rpd ", "cargo ", "sqlite3 ", "LD_LIBRARY_PATH=",
 const FORMS_FIRST: [&str; 2] = ["docs/command-line.md", "docs/results.md"];
 
 /// Commands that are not run, by their beginning, and why.
-const NOT_RUN: [(&str, &str); 5] = [
+const NOT_RUN: [(&str, &str); 9] = [
+    ("rpd idle", "it waits for the reader"),
+    ("rpd attach", "the process is the reader's"),
+    ("rpd estimate [", "a form"),
+    ("rpd top [", "a form"),
     ("rpd doctor", "its status is that of the machine"),
     (
         "cargo xtask demo",

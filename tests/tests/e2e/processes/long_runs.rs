@@ -193,7 +193,8 @@ fn piece_has_a_range_when_it_has_ended_and_each_call_once() {
 
 #[test]
 fn rotation_by_size_makes_a_piece_when_so_much_is_recorded() {
-    const COUNT: u64 = 200_000;
+    // Long enough for rpd to look at it several times.
+    const COUNT: u64 = 2_000_000;
     let options = ["--hip-trace", "--stats", "--rotate", "4M", "-o", "x"];
     let outcome = Rpd::new(options)
         .option(["-f", "csv", "rocpd"])
