@@ -5,7 +5,7 @@
 //! at the begin and end of each call with eight bytes for the tool, one id for a call of the runtime and the calls of the driver
 //! inside it, records that are complete after the call, buffers that are held back while a record in them is not.
 //!
-//! Variables of the environment ([`switches`]) choose the version of the records and what goes wrong.
+//! Variables of the environment (`switches.rs`) choose the version of the records and what goes wrong.
 //!
 //! | module | subject |
 //! |---|---|
