@@ -40,8 +40,7 @@ pub(crate) fn tool_assumed() -> bool {
     let named = ["ROCPROFILER_REGISTER_LIBRARY", "ROCP_TOOL_LIBRARIES"];
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !visible.is_null()
-        || truth("ROCPROFILER_REGISTER_FORCE_LOAD")
-            .unwrap_or_else(|| named.iter().any(is_set))
+        || truth("ROCPROFILER_REGISTER_FORCE_LOAD").unwrap_or_else(|| named.iter().any(is_set))
 }
 
 /// The address of `name` in an open library or the global scope; null when there is none.

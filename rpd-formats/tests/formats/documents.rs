@@ -21,7 +21,7 @@ macro_rules! pages {
 }
 
 pages! {
-    "capture" "cluster" "command-line" "counters" "deploy" "drop-in" "environment" "library" "long-runs" "pc-sampling" "providers" "results" "security" "simulator" "stacks" "thread-trace"
+    "capture" "cluster" "command-line" "counters" "deploy" "drop-in" "environment" "library" "pc-sampling" "providers" "results" "security" "simulator" "stacks" "thread-trace"
 }
 
 /// Names that the manual has and a database does not have as tables or views: a key of `extdata` and one of a configuration.
