@@ -58,7 +58,13 @@ impl Run {
         let said = Rpd::plain(["recover".as_ref(), out.as_os_str()])
             .run()
             .success();
-        (Database::open(&out.join("x_results.db")), said.stderr)
+        // The name has the number of the process where `sleep` was recorded as the run's program.
+        let files = fs::read_dir(&out).expect("outputs").flatten();
+        let database = files
+            .map(|file| file.path())
+            .find(|path| path.to_string_lossy().ends_with("_results.db"))
+            .unwrap_or_else(|| panic!("no database: {}", said.stderr));
+        (Database::open(&database), said.stderr)
     }
 }
 
