@@ -3,11 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rpd_spool::image::{DONE_PREFIX, PROCESS_PREFIX};
+
 use crate::loader::{Loaded, Loader};
-use crate::process::{Mapping, Process, State};
+use crate::process::{Mapping, Process, State, identity};
 use crate::status::{Error, Status};
 use crate::{LISTENER, PREPARE};
 
@@ -31,8 +32,6 @@ const RUNTIMES: [&str; 3] = ["libamdhip64.so", "libhsa-runtime64.so", "librpd_si
 const NAMESPACES: [&str; 3] = ["mnt", "pid", "user"];
 /// Number of the capability to trace any process.
 const CAP_SYS_PTRACE: u32 = 19;
-/// Directories of recordings of processes begin with this.
-const RECORDING: &[u8] = b"proc-";
 
 /// Generation of what upstream has for attaching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,7 +251,11 @@ fn recording(mapping: &Mapping) -> Option<PathBuf> {
     let is_stream = mapping.path.extension().is_some_and(|it| it == "seg");
     let directory = mapping.path.parent()?;
     let name = directory.file_name()?.as_bytes();
-    (is_stream && name.starts_with(RECORDING)).then(|| directory.to_owned())
+    // It has another name once its outputs are complete.
+    let is_recording = [PROCESS_PREFIX, DONE_PREFIX]
+        .iter()
+        .any(|prefix| name.starts_with(prefix.as_bytes()));
+    (is_stream && is_recording).then(|| directory.to_owned())
 }
 
 /// Whether the value of a variable means yes, as the registration library reads it.
@@ -438,10 +441,9 @@ impl Inspection {
         if library.export("rocprofiler_configure").is_none() {
             return Err(unusable("it is no tool: it has no rocprofiler_configure"));
         }
-        let id = |path: &Path| fs::metadata(path).ok().map(|at| (at.dev(), at.ino()));
         // A copy in a container is the same library when it is the same build.
-        if let Some(own) = id(tool)
-            && id(&seen) != Some(own)
+        if let Some(own) = identity(tool)
+            && identity(&seen) != Some(own)
             && let Ok(own) =
                 crate::elf::Library::read(&fs::canonicalize(tool).unwrap_or_default(), &[])
             && (own.build_id.is_none() || own.build_id != library.build_id)

@@ -9,6 +9,12 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::status::{Error, Status};
 
+/// What tells a file from others, by whatever path it is reached: device and number. `None` when there is no such file.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
+}
+
 /// A process, by its number in this PID namespace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Process {
@@ -162,8 +168,7 @@ impl Process {
 
     /// Whether the root directory of the process is another one than that of this process.
     pub(crate) fn other_root(self) -> Option<bool> {
-        let of = |path: &Path| fs::metadata(path).ok().map(|at| (at.dev(), at.ino()));
-        Some(of(&self.file("root"))? != of(Path::new("/"))?)
+        Some(identity(&self.file("root"))? != identity(Path::new("/"))?)
     }
 
     /// Where a file of the process is for this process. Links are followed as the process itself follows them: below its

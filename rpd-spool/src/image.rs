@@ -6,6 +6,9 @@ use std::os::unix::fs::MetadataExt as _;
 /// Prefix of the names of recordings whose outputs are not complete.
 pub const PROCESS_PREFIX: &str = "proc-";
 
+/// Beginning of the names of directories of runs and recordings whose outputs are complete.
+pub const DONE_PREFIX: &str = "done-";
+
 /// A process image. Ids of processes are unique within a PID namespace only, and only while the process lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProcessImage {

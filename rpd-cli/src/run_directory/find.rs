@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use rpd_spool::OPTIONS_FILE;
+use rpd_spool::image::DONE_PREFIX;
 
 use super::directory::Directory;
 use super::{
-    DONE_PREFIX, RUN_PREFIX, RunDirectory, SPOOL_DIRECTORY, is_named, is_spool, parent,
-    remove_done, remove_spool,
+    RUN_PREFIX, RunDirectory, SPOOL_DIRECTORY, is_named, is_spool, parent, remove_done,
+    remove_spool,
 };
 
 /// The runs that `rpd recover` finds in a directory.

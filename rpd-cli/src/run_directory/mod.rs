@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use rpd_core::naming;
 use rpd_core::options::Options;
-use rpd_spool::image::{PROCESS_PREFIX, ProcessImage};
+use rpd_spool::image::{DONE_PREFIX, PROCESS_PREFIX, ProcessImage};
 use rpd_spool::kernel_filter;
 use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE};
 
@@ -30,8 +30,6 @@ pub(crate) use state::RunState;
 /// Directory within an output directory that holds run directories.
 const SPOOL_DIRECTORY: &str = ".rpd";
 const RUN_PREFIX: &str = "run-";
-/// Prefix of the names of runs and recordings whose outputs are complete.
-const DONE_PREFIX: &str = "done-";
 /// Largest size of a file of options, in bytes. It holds counter definitions and the environment.
 const LARGEST_OPTIONS: u64 = 64 << 20;
 /// Attempts to create a run directory while ending runs remove its parent directory.

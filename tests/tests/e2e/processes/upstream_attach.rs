@@ -176,6 +176,55 @@ fn attach_records_the_kernels_of_its_windows_with_their_names() {
     );
 }
 
+/// Whether a process is recorded and a thread of it has a stream.
+fn records_calls(pid: i32) -> bool {
+    let recording = inspect(pid).ok().and_then(|found| found.recording);
+    let files = recording.into_iter().flat_map(fs::read_dir).flatten();
+    let names = files.flatten().map(|file| file.file_name());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .any(|name| name.ends_with(".seg") && !name.starts_with("meta"))
+}
+
+#[test]
+fn command_attaches_once_and_makes_outputs_like_those_of_a_run() {
+    let mut target = Target::prepared();
+    let pid = target.pid().to_string();
+    let attach = || {
+        Rpd::plain(["attach", &pid, "-d", "out", "-o", "x"])
+            .option(["--hip-trace", "--kernel-trace"])
+    };
+    let rpd = attach().start();
+    let end = Instant::now() + LONG;
+    // Until a call is in the recording: it begins shortly after its directory is made.
+    while !records_calls(target.pid()) {
+        assert!(Instant::now() < end, "it is attached to");
+        target.take("launch");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // A launch while rpd attaches may be a call without a dispatch; these come after.
+    target.take("launch launch");
+    rpd.signal(libc::SIGINT);
+    let outcome = rpd.finish().success();
+    assert!(
+        outcome.stderr.contains("prepared by ROCP_TOOL_ATTACH=1"),
+        "{}",
+        outcome.stderr
+    );
+    let database = Database::open(&outcome.out().join("x_results.db"));
+    assert!(kernels(&database) > 0, "{}", outcome.stderr);
+    let again = attach().run().expect_code(1);
+    assert!(
+        again.stderr.contains("attached to before"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(again.stderr.lines().count(), 1, "{}", again.stderr);
+    assert!(again.files().is_empty(), "{:?}", again.files());
+    target.take("launch");
+    target.end();
+}
+
 #[test]
 fn attach_leaves_a_recording_when_the_target_is_killed() {
     let run = Run::new();
