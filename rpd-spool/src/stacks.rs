@@ -99,15 +99,16 @@ pub fn picks(globs: &[String], name: &str) -> bool {
             Some(pattern) => (pattern, false),
             None => (glob.as_str(), true),
         };
-        if matches(pattern.as_bytes(), name.as_bytes()) {
+        if matches_glob(pattern, name) {
             picked = taken;
         }
     }
     picked
 }
 
-/// Whether `pattern` matches the whole of `name`.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
+/// Whether `pattern`, in which `*` stands for any text and `?` for one byte, matches the whole of `name`.
+pub fn matches_glob(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at, mut from) = (0, 0);
     // Position to continue from after a mismatch: after the last star, which then matches one more character.
     let mut star: Option<(usize, usize)> = None;
@@ -153,11 +154,7 @@ mod tests {
             ("a*b*c", "a_b_b_c", true),
             ("a*b*c", "a_c_b", false),
         ] {
-            assert_eq!(
-                matches(pattern.as_bytes(), name.as_bytes()),
-                expected,
-                "{pattern} {name}"
-            );
+            assert_eq!(matches_glob(pattern, name), expected, "{pattern} {name}");
         }
     }
 

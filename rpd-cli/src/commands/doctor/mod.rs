@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use rpd_core::compat::Compat;
+use rpd_spool::stacks::matches_glob;
 
 use self::check::{Check, Finding, Status};
 use self::machine::Machine;
@@ -43,7 +44,7 @@ struct Arguments {
     /// Form of the report
     #[arg(short, long, value_enum, default_value_t = Form::Text)]
     format: Form,
-    /// As --format json
+    /// Print one JSON document: --format json
     #[arg(long)]
     json: bool,
     /// Run these checks and what they depend on: an id or a group, with `*` for any letters
@@ -130,7 +131,7 @@ fn choose(checks: &[&'static Check], given: &Arguments) -> Result<Vec<&'static C
     let matches = |patterns: &[String], check: &Check| {
         patterns
             .iter()
-            .any(|pattern| is_match(pattern, check.id) || is_match(pattern, check.group()))
+            .any(|pattern| matches_glob(pattern, check.id) || matches_glob(pattern, check.group()))
     };
     for pattern in given.only.iter().chain(&given.skip) {
         if !checks
@@ -158,17 +159,6 @@ fn choose(checks: &[&'static Check], given: &Arguments) -> Result<Vec<&'static C
     }
     chosen.reverse();
     Ok(chosen)
-}
-
-/// Whether a text is what a pattern describes, in which `*` stands for any letters.
-fn is_match(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((start, rest)) => text.strip_prefix(start).is_some_and(|tail| {
-            let ends = (0..=tail.len()).filter(|end| tail.is_char_boundary(*end));
-            ends.into_iter().any(|end| is_match(rest, &tail[end..]))
-        }),
-    }
 }
 
 /// Runs the checks one after the other. One whose dependency has not succeeded is skipped.

@@ -76,7 +76,7 @@ fn installation(machine: &Machine, named: Option<&Path>) -> Rocm {
             };
         }
     }
-    let newest = machine.names(INSTALLATIONS, "rocm").into_iter().next_back();
+    let newest = newest(machine.names(INSTALLATIONS, "rocm"));
     let usual = Path::new(INSTALLATIONS).join("rocm");
     let root = if machine.below(&usual).is_dir() {
         Some(usual)
@@ -87,6 +87,16 @@ fn installation(machine: &Machine, named: Option<&Path>) -> Rocm {
         root,
         source: INSTALLATIONS.to_owned(),
     }
+}
+
+/// The directory of the highest version among those of installations. Versions are compared as numbers: 10.0 is newer than
+/// 7.0.
+pub(super) fn newest(names: Vec<String>) -> Option<String> {
+    let version = |name: &String| -> Vec<u32> {
+        let parts = name.split(|letter: char| !letter.is_ascii_digit());
+        parts.filter_map(|part| part.parse().ok()).collect()
+    };
+    names.into_iter().max_by_key(version)
 }
 
 fn free_bytes(path: &Path) -> Option<u64> {

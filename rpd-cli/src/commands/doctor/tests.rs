@@ -10,7 +10,8 @@ use tempfile::TempDir;
 
 use super::check::{Check, Finding, Status};
 use super::machine::{Machine, Probes, Rocm, SelfTest, User};
-use super::{Arguments, checks, choose, examine, forwarded, is_match};
+use super::probes::newest;
+use super::{Arguments, checks, choose, examine, forwarded, matches_glob};
 use crate::exit_status::USAGE;
 
 /// A machine in a directory, which goes with this value.
@@ -472,6 +473,17 @@ fn pattern_matches_with_any_letters_for_an_asterisk() {
         ("*x", "driver", false),
         ("", "", true),
     ] {
-        assert_eq!(is_match(pattern, text), matches, "{pattern} {text}");
+        assert_eq!(matches_glob(pattern, text), matches, "{pattern} {text}");
     }
+}
+
+#[test]
+fn newest_installation_is_that_of_the_highest_version() {
+    let names = ["rocm-10.0.0", "rocm-7.0.2", "rocm-7.1.0", "rocm-old"];
+    assert_eq!(
+        newest(names.map(str::to_owned).to_vec()).as_deref(),
+        Some("rocm-10.0.0")
+    );
+    assert_eq!(newest(vec!["rocm".to_owned()]).as_deref(), Some("rocm"));
+    assert_eq!(newest(Vec::new()), None);
 }
