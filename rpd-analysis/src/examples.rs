@@ -32,6 +32,20 @@ impl Example {
         example
     }
 
+    /// Takes all calls away, and with them the launches of operations.
+    pub(crate) fn forget_calls(&mut self) {
+        self.memory.calls.clear();
+        for op in &mut self.memory.ops {
+            op.launch = None;
+        }
+    }
+
+    /// Gives the latest operation a grid that fills its GPU for eight rounds.
+    pub(crate) fn last_fills_gpu(&mut self) {
+        let op = self.memory.ops.last_mut().expect("an operation");
+        (op.grid, op.group) = ([256 * 832 * 8, 1, 1], [256, 1, 1]);
+    }
+
     pub(crate) fn gpu(&mut self) -> u32 {
         let number = self.memory.facts.gpus.len() as u32;
         self.memory.facts.gpus.push(Gpu {

@@ -209,7 +209,8 @@ pub fn find(records: &dyn Records, options: &Options) -> Gaps {
     find_each(records, options, |_| {})
 }
 
-/// As [`find`], and calls `each` with every gap, those that are short or not listed included, in the order of their ends.
+/// Finds the gaps of a recording and calls `each` with every one, those that are short or not listed included, in the order
+/// of their ends.
 pub fn find_each(records: &dyn Records, options: &Options, mut each: impl FnMut(&Gap)) -> Gaps {
     let floors = Floors::measured(records);
     let mut walk = Walk::new(records, *options, floors);

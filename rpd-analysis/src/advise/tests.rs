@@ -41,8 +41,7 @@ fn clean(iterations: u64) -> Example {
             begin + 10,
             begin + 109,
         );
-        let op = example.memory().ops.last_mut().expect("an operation");
-        (op.grid, op.group) = ([256 * 832 * 8, 1, 1], [256, 1, 1]);
+        example.last_fills_gpu();
     }
     example
 }
@@ -65,8 +64,7 @@ fn program_that_prepares_work_between_kernels_starves_the_gpu() {
             begin + 10,
             begin + 2_000,
         );
-        let op = example.memory().ops.last_mut().expect("an operation");
-        (op.grid, op.group) = ([256 * 832 * 8, 1, 1], [256, 1, 1]);
+        example.last_fills_gpu();
     }
     let memory = example.done();
     assert_eq!(fired(&memory)[0], "gpu-starved");
@@ -99,8 +97,7 @@ fn program_that_waits_in_every_iteration_is_told_so() {
             begin + 10,
             begin + 90,
         );
-        let op = example.memory().ops.last_mut().expect("an operation");
-        (op.grid, op.group) = ([256 * 832 * 8, 1, 1], [256, 1, 1]);
+        example.last_fills_gpu();
         example.call("hipDeviceSynchronize", begin + 6, begin + 190);
     }
     let found = fired(&example.done());
@@ -119,8 +116,7 @@ fn copies_between_kernels_are_exposed() {
             begin + 10,
             begin + 100,
         );
-        let op = example.memory().ops.last_mut().expect("an operation");
-        (op.grid, op.group) = ([256 * 832 * 8, 1, 1], [256, 1, 1]);
+        example.last_fills_gpu();
         let call = begin.saturating_sub(140);
         example.launched(
             "hipMemcpyAsync",
@@ -138,12 +134,7 @@ fn copies_between_kernels_are_exposed() {
 #[test]
 fn rules_without_data_are_not_judged() {
     let mut example = g1();
-    example.memory().calls.clear();
-    example
-        .memory()
-        .ops
-        .iter_mut()
-        .for_each(|op| op.launch = None);
+    example.forget_calls();
     example.memory().facts.recorded.calls = false;
     let answer = judged(&example.done());
     let section = answer.section("not_judged").expect("a section");

@@ -109,12 +109,7 @@ fn gaps_inside_a_graph_launch_are_the_graphs() {
 #[test]
 fn gaps_without_calls_are_unrecorded_but_for_copies() {
     let mut example = g1();
-    example.memory().calls.clear();
-    example
-        .memory()
-        .ops
-        .iter_mut()
-        .for_each(|op| op.launch = None);
+    example.forget_calls();
     let memory = example.done();
     let gaps = found(&memory, &every());
     let parts = gaps.scopes[0].parts;
