@@ -107,7 +107,7 @@ fn is_own_process() -> bool {
     process::existing().is_some_and(|found| found.directory.pid() == std::process::id())
 }
 
-/// As [`request`], once no other thread does.
+/// Requests what CUPTI holds, once no other thread does. Waits for that thread at most [`PATIENCE`] ms.
 fn request_patiently(all: u32) {
     for _ in 0..PATIENCE {
         if !FLUSHING.load(Ordering::Relaxed) {

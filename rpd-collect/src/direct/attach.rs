@@ -129,7 +129,7 @@ fn page() -> Option<&'static IdlePage> {
 ///
 /// # Safety
 ///
-/// As for [`entry::set_api_table`].
+/// `tables` are those with which the runtime registers, as [`entry::set_api_table`] demands of them.
 pub(super) unsafe fn keep(name: &str, (version, instance): (u64, u64), tables: &[*mut c_void]) {
     // Before the hook of this module: see there.
     code_objects::FORK.register();

@@ -223,7 +223,8 @@ impl Pending {
         self.submit_with(signal, work, time, false)
     }
 
-    /// As [`Pending::submit`], for work that must keep the program's signal, if it has one.
+    /// Prepares for work that keeps the program's `signal`, if that is not 0. What else is given and returned is that of
+    /// [`Pending::submit`].
     #[inline]
     pub(super) fn submit_unchanged(&self, signal: u64, work: Work, time: u64) -> Option<Signals> {
         self.submit_with(signal, work, time, true)

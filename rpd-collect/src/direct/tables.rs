@@ -218,7 +218,7 @@ unsafe fn hsa_tables(tables: &[*mut c_void]) -> Option<[(&'static str, &'static 
 ///
 /// # Safety
 ///
-/// As for [`are_known`]; the tables live until the process ends.
+/// `tables` are what [`are_known`] demands, and live until the process ends.
 unsafe fn sub_tables(name: &str, tables: &[*mut c_void]) -> Vec<KnownTable> {
     if name == "hsa" {
         // SAFETY: as this function demands.
@@ -259,7 +259,7 @@ impl Patched {
 ///
 /// # Safety
 ///
-/// As for [`are_known`]; the tables live until the process ends.
+/// `tables` are what [`are_known`] demands, and live until the process ends.
 pub(super) unsafe fn keep(name: &str, tables: &[*mut c_void], hooks: &[&Hook]) -> Vec<KnownTable> {
     // SAFETY: as this function demands.
     let tables = unsafe {

@@ -41,7 +41,7 @@ impl Page {
 /// The address of `--metrics`: a port, or a host and a port. The loopback interface without a host.
 ///
 /// # Errors
-/// It is neither, or the host has no address.
+/// The text is neither a port nor an address, or the host has no address.
 pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
     let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     let number = text.strip_prefix(':').unwrap_or(text);
