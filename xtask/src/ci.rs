@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         )
     })?;
     step("tests", || test::run(&[]))?;
-    step("demo", demo::run)?;
+    step("demo", || demo::run(&[]))?;
     if long {
         // The tests leave out what needs a missing program: most of them must not need one.
         step("tests with nothing but Rust and a C compiler", || {

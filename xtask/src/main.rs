@@ -31,7 +31,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask TASK [ARGUMENTS]
 
-  demo              build everything needed and profile the vector-ops workload on the simulator
+  demo [--open]     build everything needed and profile the vector-ops workload on the simulator; --open: show the page
   test [--bare] [ARGUMENTS]
                     build, then run the tests of the whole workspace (arguments go to `cargo test`), and print which
                     checks were skipped, and why; --bare: with no programs but those of Rust, the C compiler and the
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     let task = arguments.next().unwrap_or_default();
     let rest: Vec<String> = arguments.collect();
     let result = match task.as_str() {
-        "demo" => demo::run(),
+        "demo" => demo::run(&rest),
         "test" => test::run(&rest),
         "bless" => bless::run(&rest),
         "ci" => ci::run(&rest),
