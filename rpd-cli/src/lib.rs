@@ -18,6 +18,15 @@ macro_rules! eprintln {
     }};
 }
 
+// A message that says what went as it should: see `notices`.
+macro_rules! notice {
+    ($($text:tt)*) => {
+        if !crate::notices::are_silenced() {
+            eprintln!($($text)*);
+        }
+    };
+}
+
 mod answers;
 mod called;
 mod commands;
@@ -30,6 +39,7 @@ mod isolation;
 mod launch;
 mod limits;
 mod long_run;
+mod notices;
 mod options;
 mod process;
 mod recover;
@@ -135,6 +145,9 @@ fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
         Parsed::Help(text) => print(&text),
         Parsed::Version => print(&version::text()),
         Parsed::Run(given, command) => {
+            if given.quiet.is_on() {
+                notices::silence();
+            }
             let environment = Environment::current(called.compat)?;
             let mut plan = resolve(*given, command, &environment)?;
             if plan.list_avail && !plan.echo {

@@ -134,7 +134,7 @@ fn agent_index(text: &str) -> Result<AgentIndex, String> {
 /// The definition of the command's options, for the test that compares them with those of a run.
 #[cfg(test)]
 pub(crate) fn command() -> clap::Command {
-    <Arguments as clap::CommandFactory>::command()
+    super::with_quiet(<Arguments as clap::CommandFactory>::command())
 }
 
 /// Runs `rpd convert`; returns the exit status.
@@ -421,7 +421,7 @@ fn report(files: &[PathBuf], compat: Compat) {
         if compat.has(Difference::ResultFiles) {
             eprintln!("Opened result file: {}", file.display())
         } else {
-            eprintln!("rpd: wrote {}", crate::report::shown(file))
+            notice!("rpd: wrote {}", crate::report::shown(file))
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     } else {
         "databases"
     };
-    eprintln!(
+    notice!(
         "rpd: wrote {} from {} {word}",
         crate::report::shown(&path),
         paths.len()

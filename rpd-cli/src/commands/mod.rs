@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::error::ErrorKind;
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, Command, Parser, ValueEnum};
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::options::KernelNames;
 use rpd_core::session::{LoadOptions, Session, Window};
@@ -39,12 +39,24 @@ use rpd_formats::rocpd::read::{Database, Settings};
 use rpd_formats::table::TableFormat;
 
 use crate::failure::Failure;
+use crate::notices;
 
 /// Parses the arguments of a sub-command; `None` after `--help`, whose text is printed.
 pub(crate) fn parse<T: Parser>(name: &str, arguments: &[OsString]) -> Result<Option<T>> {
     let program = OsString::from(format!("rpd {name}"));
     let words = std::iter::once(program).chain(arguments.iter().cloned());
-    match T::try_parse_from(words) {
+    let mut command = with_quiet(T::command());
+    let matches = command.try_get_matches_from_mut(words);
+    let parsed = matches.and_then(|mut matches| {
+        if matches
+            .try_get_one(notices::OPTION)
+            .is_ok_and(|is_quiet| is_quiet == Some(&true))
+        {
+            notices::silence();
+        }
+        T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    });
+    match parsed {
         Ok(parsed) => Ok(Some(parsed)),
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             crate::print(&error.render().to_string())?;
@@ -63,6 +75,18 @@ pub(crate) fn parse<T: Parser>(name: &str, arguments: &[OsString]) -> Result<Opt
             Err(Failure::usage(format!("{name}: {message} (see rpd {name} --help)")).into())
         }
     }
+}
+
+/// The command with `--quiet`, unless it has an option of this name itself.
+fn with_quiet(command: Command) -> Command {
+    let has_quiet = |command: &Command| {
+        let mut arguments = command.get_arguments();
+        arguments.any(|argument| argument.get_long() == Some(notices::OPTION))
+    };
+    if has_quiet(&command) || command.get_subcommands().any(has_quiet) {
+        return command;
+    }
+    command.arg(notices::option())
 }
 
 /// Says how many records of a file are in no statistics.
@@ -337,7 +361,7 @@ fn print_written(path: &Path, compat: Compat) -> Result<()> {
         let path = std::path::absolute(path)?;
         crate::print(&format!("Exported to: {}\n\n", path.display()))?;
     } else {
-        eprintln!("rpd: wrote {}", crate::report::shown(path));
+        notice!("rpd: wrote {}", crate::report::shown(path));
     }
     Ok(())
 }

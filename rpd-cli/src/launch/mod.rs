@@ -73,7 +73,7 @@ pub(crate) fn run(
     if let Some(comparison) = runner.comparison.take()
         && let Some(path) = comparison.write()?
     {
-        eprintln!("rpd: wrote {}", report::shown(&path));
+        notice!("rpd: wrote {}", report::shown(&path));
     }
     status
 }
@@ -232,7 +232,7 @@ impl Runner<'_> {
         if let Some(reason) = &provider.fallback
             && !self.simulator_announced
         {
-            eprintln!("rpd: {reason}: the target runs on the simulated GPU");
+            notice!("rpd: {reason}: the target runs on the simulated GPU");
             self.simulator_announced = true;
         }
         show(options, &changes);

@@ -46,7 +46,7 @@ impl End {
 pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<'_>) -> Result<u8> {
     let total = plan.passes.len();
     for line in shown(plan).into_iter().chain(afterwards(computed)) {
-        eprintln!("{line}");
+        notice!("{line}");
     }
     let input = Input::from_standard_input();
     let mut failed = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
         if let Some(input) = &input {
             input.rewind();
         }
-        eprintln!("rpd: pass {number}/{total} of {} ...", program(pass));
+        notice!("rpd: pass {number}/{total} of {} ...", program(pass));
         let problem = match runner.run(pass) {
             Ok(end) => {
                 // Errors of the outputs are printed here, since the exit status is the target's.

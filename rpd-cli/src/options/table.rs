@@ -111,6 +111,8 @@ options! {
         csv_safe: bool = "Put an apostrophe before CSV fields that a spreadsheet would take for a formula (that begin with =, +, - or @)";
         log_level: LogLevel = "Lowest level of messages that the ROCm libraries in the target print: fatal, error, warning, info or trace; or what rpd prints: its resolved options (config), the variables it adds (env) [default: the libraries' own]",
             any_case(), value("LEVEL");
+        quiet: bool = "Print warnings, losses and errors alone, and the tables that were requested",
+            short('q'), not_in_jobs();
         extra_counters: String = "YAML file that defines further counters",
             short('E'), value("FILE"), from("ROCPROF_EXTRA_COUNTERS_CONTENTS");
     }

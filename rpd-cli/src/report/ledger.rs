@@ -14,6 +14,7 @@ use rpd_core::session::{Operation, OperationClass, Process, Provider, Session, T
 use rpd_core::text::foreign;
 
 use super::{counted, label, sampled, shown, traced};
+use crate::notices;
 use crate::process::spawn::TargetEnd;
 use crate::process::{image, program};
 use crate::run_directory::{ImageState, Recording};
@@ -152,7 +153,12 @@ pub(super) fn of_process(
         ),
     };
     parts.push(written);
-    lines.push(format!("{name}: {}", parts.join("; ")));
+    let is_well = outcome.complete()
+        && outcome.lossless()
+        && !matches!(ending, Some(TargetEnd::Signalled(_)));
+    if !(is_well && notices::are_silenced()) {
+        lines.push(format!("{name}: {}", parts.join("; ")));
+    }
     if let Some(sentence) = &outcome.renamed {
         lines.push(format!("{name}: {sentence}"));
     }

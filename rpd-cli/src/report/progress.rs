@@ -75,7 +75,7 @@ impl Progress {
     /// Starts the line; `total` is the weight of all steps.
     pub(crate) fn new(total: u64) -> Progress {
         // Files and pipes would get each state of the line below the others.
-        if !std::io::stderr().is_terminal() {
+        if !std::io::stderr().is_terminal() || crate::notices::are_silenced() {
             return Progress(None);
         }
         let bar = ProgressBar::with_draw_target(Some(total.max(1)), ProgressDrawTarget::hidden());

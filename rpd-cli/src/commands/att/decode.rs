@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
         }
         crate::print(&report(key, &decoded, &view)?)?;
         for path in &decoded.written {
-            eprintln!("rpd: wrote {}", path.display());
+            notice!("rpd: wrote {}", path.display());
         }
     }
     Ok(exit_status::from_complete(complete))

@@ -177,7 +177,7 @@ pub(super) fn show(named: &Path, capture: &Path, options: &AccessOptions) -> Res
         let is_standard_output = parquet.is_standard_output();
         let path = parquet::write_cells(parquet, &columns(), &rows(&report))?;
         if !is_standard_output {
-            eprintln!("rpd: wrote {}", crate::report::shown(&path));
+            notice!("rpd: wrote {}", crate::report::shown(&path));
         }
     }
     if options.output.is_some() || options.parquet.is_none() {

@@ -44,7 +44,7 @@ struct Playing {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = super::parse_backend)]
     backend: Backend,
     /// Print nothing but errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 
@@ -343,7 +343,7 @@ pub(super) fn keep_part(
         });
     }
     if !quiet {
-        eprintln!("{}", message(&directory.output, &made));
+        notice!("{}", message(&directory.output, &made));
     }
     Ok(())
 }

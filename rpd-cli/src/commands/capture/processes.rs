@@ -197,7 +197,7 @@ impl Captures {
                 child.push(format!("_{}", found.pid));
                 std::fs::rename(&found.directory, &child)
                     .with_context(|| format!("{} cannot be made", child.display()))?;
-                eprintln!("rpd: wrote {} ({} calls)", child.display(), made.calls);
+                notice!("rpd: wrote {} ({} calls)", child.display(), made.calls);
             }
         }
         Ok(summary)

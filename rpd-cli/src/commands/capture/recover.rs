@@ -53,7 +53,7 @@ fn finish(unfinished: Unfinished) -> Result<bool> {
         for note in &summary.notes {
             eprintln!("rpd: {note}");
         }
-        eprintln!(
+        notice!(
             "rpd: wrote {shown}: {}, {}",
             count(summary.calls, "call"),
             count(summary.launches, "launch")

@@ -114,7 +114,7 @@ struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = super::parse_backend)]
     backend: Backend,
     /// Print nothing but errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 

@@ -84,7 +84,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) accesses: super::accesses::TraceOptions,
     /// Print no progress and no summary
-    #[arg(long)]
+    #[arg(short, long)]
     pub(super) quiet: bool,
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
@@ -408,7 +408,7 @@ fn print_summary(given: &Arguments, directory: &CaptureDirectory, summary: &Summ
             stalled as f64 / 1e6
         );
     }
-    eprintln!(
+    notice!(
         "rpd: wrote {}: {}, {}, {} of data, {} distinct, {} stored{}",
         directory.output.display(),
         count(summary.calls, "call"),

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     )?;
     let path = file.finish()?;
     if !is_standard_output {
-        eprintln!(
+        notice!(
             "rpd: wrote {} with {frames} rows of stack frames",
             crate::report::shown(&path)
         );

@@ -11,3 +11,4 @@ mod documented;
 mod files_of_rpd;
 mod light;
 mod names;
+mod quiet;
