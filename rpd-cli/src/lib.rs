@@ -246,6 +246,7 @@ fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Resul
         SubCommand::Replay => commands::capture::replay::run(words),
         SubCommand::Avail => commands::avail::run(words, compat),
         SubCommand::Att => commands::att::run(words),
+        SubCommand::Completions => commands::completions::run(words),
         SubCommand::Doctor => commands::doctor::run(words),
         SubCommand::Help => help::run(words, |command| {
             sub_command(command, &["--help".into()], compat)

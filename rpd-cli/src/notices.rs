@@ -7,6 +7,9 @@ use clap::{Arg, ArgAction};
 /// Name of the option in all commands.
 pub(crate) const OPTION: &str = "quiet";
 
+/// Its short form, in commands without another option of this letter.
+pub(crate) const SHORT: char = 'q';
+
 /// Whether notices are left out. One for the process: a command has one standard error.
 static ARE_SILENCED: AtomicBool = AtomicBool::new(false);
 
@@ -20,10 +23,9 @@ pub(crate) fn are_silenced() -> bool {
     ARE_SILENCED.load(Ordering::Relaxed)
 }
 
-/// The option of sub-commands.
+/// The option of sub-commands, without its short form.
 pub(crate) fn option() -> Arg {
     Arg::new(OPTION)
-        .short('q')
         .long(OPTION)
         .global(true)
         .action(ArgAction::SetTrue)

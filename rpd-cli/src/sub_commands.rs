@@ -96,6 +96,9 @@ sub_commands! {
     "[COMMAND|TOPIC|OPTION]" {
         Help = "help";
     }
+    "SHELL|--man-pages DIR" {
+        Completions = "completions";
+    }
     "" {
         Version = "version";
     }

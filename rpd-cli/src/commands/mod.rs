@@ -5,6 +5,7 @@ pub(crate) mod attach;
 pub(crate) mod avail;
 pub(crate) mod capture;
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod control;
 pub(crate) mod convert;
 pub(crate) mod diff;
@@ -46,6 +47,9 @@ pub(crate) fn parse<T: Parser>(name: &str, arguments: &[OsString]) -> Result<Opt
     let program = OsString::from(format!("rpd {name}"));
     let words = std::iter::once(program).chain(arguments.iter().cloned());
     let mut command = with_quiet(T::command());
+    if completions::take_definition(&command) {
+        return Ok(None);
+    }
     let matches = command.try_get_matches_from_mut(words);
     let parsed = matches.and_then(|mut matches| {
         if matches
@@ -86,7 +90,17 @@ fn with_quiet(command: Command) -> Command {
     if has_quiet(&command) || command.get_subcommands().any(has_quiet) {
         return command;
     }
-    command.arg(notices::option())
+    let option = notices::option();
+    // The original's `query -q` gives a query.
+    let is_taken = command
+        .get_arguments()
+        .any(|argument| argument.get_short() == Some(notices::SHORT));
+    let option = if is_taken {
+        option
+    } else {
+        option.short(notices::SHORT)
+    };
+    command.arg(option)
 }
 
 /// Says how many records of a file are in no statistics.

@@ -75,7 +75,7 @@ pub(crate) fn help_of(is_shown: impl Fn(&Spec) -> bool) -> String {
 }
 
 /// The clap command made from the table.
-fn command_line() -> Command {
+pub(crate) fn command_line() -> Command {
     let mut command = Command::new("rpd")
         .no_binary_name(true)
         .disable_version_flag(true)

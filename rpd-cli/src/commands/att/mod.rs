@@ -24,6 +24,11 @@ const ACTIONS: &[Action] = &[
     ),
 ];
 
+/// Names of the actions.
+pub(crate) fn actions() -> impl Iterator<Item = &'static str> {
+    ACTIONS.iter().map(|(name, _, _)| *name)
+}
+
 fn help() -> String {
     let mut text =
         String::from("Decode and compare thread traces\n\nUsage: rpd att <ACTION> ...\n\n");
@@ -47,11 +52,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         }
         Some(other) => Err(Failure::usage(format!(
             "att: '{other}' is not an action (known: {}; see rpd att --help)",
-            ACTIONS
-                .iter()
-                .map(|(name, _, _)| *name)
-                .collect::<Vec<_>>()
-                .join(", ")
+            actions().collect::<Vec<_>>().join(", ")
         ))
         .into()),
         None => Err(Failure::usage("att: expected an action (see rpd att --help)").into()),

@@ -30,6 +30,11 @@ pub(crate) use run::parse_backend;
 /// Name of the sub-command.
 const NAME: &str = "capture";
 
+/// Names of the actions on captures; without one, a program is captured.
+pub(crate) const ACTIONS: [&str; 8] = [
+    "info", "ls", "show", "check", "diff", "export", "trim", "pack",
+];
+
 /// Runs `rpd capture`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let word = arguments.first().and_then(|word| word.to_str());
