@@ -76,13 +76,7 @@ pub(crate) fn build(release: bool) -> Result<PathBuf> {
     build.arg("build");
     if release {
         build.arg("--release");
-        let mut git = Command::new("git");
-        git.current_dir(install::source_root())
-            .args(["rev-parse", "HEAD"]);
-        // An unpacked source archive has no revision.
-        if let Ok(revision) = output(&mut git) {
-            build.env("RPD_GIT_REVISION", revision.trim());
-        }
+        revision(&mut build);
     }
     if release {
         for package in install::PACKAGES {
@@ -96,6 +90,17 @@ pub(crate) fn build(release: bool) -> Result<PathBuf> {
     let built = install::target_dir().join(if release { "release" } else { "debug" });
     links::name_built(&built)?;
     Ok(built)
+}
+
+/// Has a build put the revision of the sources into the version that rpd prints.
+pub(crate) fn revision(build: &mut Command) {
+    let mut git = Command::new("git");
+    git.current_dir(install::source_root())
+        .args(["rev-parse", "HEAD"]);
+    // An unpacked source archive has no revision.
+    if let Ok(revision) = output(&mut git) {
+        build.env("RPD_GIT_REVISION", revision.trim());
+    }
 }
 
 fn words(command: &Command) -> String {

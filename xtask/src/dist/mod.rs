@@ -1,8 +1,11 @@
-//! `cargo xtask dist`: a release build in one archive. The release build of everything takes many
+//! `cargo xtask dist`: a release build in one archive, and as packages. The release build of everything takes many
 //! minutes on a small machine; everyday work never needs it.
 //!
 //! The archive unpacks anywhere: `rpd` finds its libraries in `../lib/rpd`, and the simulator's
 //! sonames are relative links.
+
+mod glibc;
+mod packages;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,7 +19,7 @@ use crate::{links, shell};
 
 pub(crate) fn run() -> Result<()> {
     eprintln!("A release build takes many minutes where nothing is built yet.");
-    let built = shell::build(true)?;
+    let built = glibc::build()?;
     let root = install::source_root();
     let name = format!(
         "rpd-{}-{}-linux",
@@ -66,6 +69,15 @@ pub(crate) fn run() -> Result<()> {
     for document in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         copy(&root.join(document), &documents.join(document))?;
     }
+    let mut binaries = vec![tree.join("bin/rpd")];
+    for entry in fs::read_dir(&libraries)? {
+        let path = entry?.path();
+        if path.is_file() {
+            binaries.push(path);
+        }
+    }
+    glibc::check(&binaries)?;
+    completions(&tree)?;
     copy_tree(&root.join("docs"), &documents.join("docs"))?;
     copy_tree(&root.join("python"), &tree.join("share/rpd/python"))?;
     fs::write(documents.join("THIRD-PARTY.txt"), third_party()?)?;
@@ -79,12 +91,31 @@ pub(crate) fn run() -> Result<()> {
         .arg(&archive)
         .arg(&name);
     shell::run(&mut tar)?;
-    println!(
-        "{}: {} bytes",
-        archive.display(),
-        fs::metadata(&archive)?.len()
-    );
+    let packages = packages::make(&tree, &dist)?;
+    for file in std::iter::once(archive).chain(packages) {
+        println!("{}: {} bytes", file.display(), fs::metadata(&file)?.len());
+    }
     Ok(())
+}
+
+/// Has the built rpd write its manual pages and the completions of shells, each where the system looks for it.
+fn completions(tree: &Path) -> Result<()> {
+    let rpd = tree.join("bin/rpd");
+    for (shell, path) in [
+        ("bash", "share/bash-completion/completions/rpd"),
+        ("zsh", "share/zsh/site-functions/_rpd"),
+        ("fish", "share/fish/vendor_completions.d/rpd.fish"),
+    ] {
+        let path = tree.join(path);
+        fs::create_dir_all(path.parent().context("a file has a directory")?)?;
+        let text = shell::output(Command::new(&rpd).args(["completions", shell]))?;
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
+    }
+    let mut pages = Command::new(&rpd);
+    pages
+        .args(["completions", "--man-pages"])
+        .arg(tree.join("share/man/man1"));
+    shell::run(&mut pages)
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
@@ -102,8 +133,11 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
             continue;
         }
         let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
             copy_tree(&entry.path(), &target)?;
+        } else if kind.is_symlink() {
+            symlink(fs::read_link(entry.path())?, &target)?;
         } else {
             copy(&entry.path(), &target)?;
         }
