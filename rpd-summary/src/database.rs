@@ -4,9 +4,8 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use polars::prelude::*;
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::domain::Domain;
 use rpd_core::ids::StringId;
@@ -18,8 +17,8 @@ use rpd_core::storage::column::{Column as Rows, Storage};
 use rpd_core::storage::sorted::{Keyed, Sorter};
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::frames::{domain_of, name_of};
-use crate::groups::{GroupRow, GroupTable, MergedGroups, frame_of, integers, merged_figures};
+use crate::groups::{GroupRow, GroupTable, MergedGroups};
+use crate::statistics::{domain_of, name_of};
 use crate::{Statistics, SummaryError};
 
 /// Durations of all records that share a name. Times in nanoseconds.
@@ -235,7 +234,7 @@ impl DatabaseSums {
     /// Adds the next recording. Returns the number of its records that are left out because their times cannot be.
     ///
     /// # Errors
-    /// When polars cannot compute its sums, or temporary files cannot be written.
+    /// When temporary files cannot be written.
     pub fn add(&mut self, session: &Session, names: KernelNames) -> Result<u64, SummaryError> {
         let rank = self.pids.len();
         let left_out = self.add_to(rank, session, names)?;
@@ -265,7 +264,6 @@ impl DatabaseSums {
             self.pids.push(self.pids.len() as u64);
         }
         let rank = rank as u64;
-        let mut rows: Vec<GroupRow> = Vec::new();
         statistics.each_group(|group| {
             let domain = domain_of(group.key);
             let name = statistics.names().get(name_of(group.key));
@@ -279,16 +277,10 @@ impl DatabaseSums {
                     | Table::Samples => name,
                 };
                 let key = self.key(name, rank, *view);
-                rows.push(GroupRow { key, ..group });
-            }
-            // Groups are merged in batches, so that they are never all in memory.
-            if rows.len() >= BATCH {
-                self.groups.add(frame_of(&rows)?)?;
-                rows.clear();
+                self.groups.add(GroupRow { key, ..group })?;
             }
             Ok(())
         })?;
-        self.groups.add(frame_of(&rows)?)?;
         Ok(statistics.left_out())
     }
 
@@ -303,19 +295,18 @@ impl DatabaseSums {
     ) -> Result<(), SummaryError> {
         let rank = self.pids.len() as u64;
         let view = |wanted: &str| View::ALL.into_iter().find(|view| view.name() == wanted);
-        let mut rows: Vec<GroupRow> = Vec::new();
         for sum in sums {
             let view = view(&sum.table).unwrap_or(View::OtherCalls);
-            rows.push(GroupRow {
-                key: self.key(&sum.name, rank, view),
+            let key = self.key(&sum.name, rank, view);
+            self.groups.add(GroupRow {
+                key,
                 calls: sum.calls,
                 total: sum.total,
                 min: sum.min,
                 max: sum.max,
                 spread: sum.spread,
-            });
+            })?;
         }
-        self.groups.add(frame_of(&rows)?)?;
         self.pids.push(pid);
         Ok(())
     }
@@ -340,9 +331,6 @@ impl DatabaseSums {
         })
     }
 }
-
-/// Groups that are added to the sums at once.
-const BATCH: usize = 1 << 16;
 
 /// The sums of recordings.
 #[derive(Debug)]
@@ -387,7 +375,7 @@ impl DatabaseSummary {
     /// `None`); `by_rank` keeps recordings apart.
     ///
     /// # Errors
-    /// When polars cannot compute them, or temporary files cannot be written.
+    /// When temporary files cannot be written.
     pub fn tables(
         &self,
         by_rank: bool,
@@ -402,7 +390,7 @@ impl DatabaseSummary {
             })
             .collect();
         self.groups
-            .each_frame(|frame| self.collect(frame, by_rank, &mut views))?;
+            .each_name(|groups| self.collect(groups, by_rank, &mut views))?;
         let suffix = if by_rank { "_by_rank" } else { "" };
         let mut tables = Vec::new();
         for (view, collected) in View::ALL.into_iter().zip(views) {
@@ -432,57 +420,41 @@ impl DatabaseSummary {
         Ok(tables)
     }
 
-    /// Adds groups to their views.
+    /// Adds the groups of a name to their views.
     fn collect(
         &self,
-        frame: &DataFrame,
+        groups: &[GroupRow],
         by_rank: bool,
         views: &mut [CollectedView],
     ) -> Result<(), SummaryError> {
-        let keys = integers(frame, "key")?;
-        let part = |name: &str, of: &dyn Fn(u64) -> u64| {
-            let values: Vec<u64> = keys.iter().map(|key| of(*key)).collect();
-            Column::new(name.into(), values)
-        };
-        let rank = |key: u64| {
-            if by_rank {
-                (key % (1 << NAME_SHIFT)) >> VIEW_BITS
+        let mut merged: BTreeMap<(u64, u64), GroupRow> = BTreeMap::new();
+        for group in groups {
+            let rank = if by_rank {
+                (group.key % (1 << NAME_SHIFT)) >> VIEW_BITS
             } else {
                 0
-            }
-        };
-        // A key has name, rank and view in one number; polars groups by columns.
-        let mut groups = frame.clone();
-        groups.with_column(part("name", &|key| key >> NAME_SHIFT))?;
-        groups.with_column(part("rank", &rank))?;
-        groups.with_column(part("view", &|key| key % (1 << VIEW_BITS)))?;
-        let merged = groups
-            .lazy()
-            .group_by([col("name"), col("rank"), col("view")])
-            .agg(merged_figures())
-            .collect()?;
-        let [name, rank, view, calls, total, min, max] =
-            ["name", "rank", "view", "calls", "total", "min", "max"]
-                .map(|name| integers(&merged, name));
-        let (name, rank, view) = (name?, rank?, view?);
-        let (calls, total, min, max) = (calls?, total?, min?, max?);
-        let spread = merged.column("spread")?.f64()?;
+            };
+            merged
+                .entry((rank, group.key % (1 << VIEW_BITS)))
+                .and_modify(|known| known.add(group))
+                .or_insert(*group);
+        }
         // Rows go to their views, as each view has an order and a sum of its own.
-        for index in 0..merged.height() {
-            let view = &mut views[view[index] as usize];
-            let (rank, name) = (rank[index], name[index]);
-            *view.totals.entry(rank).or_default() += total[index];
+        for ((rank, view), group) in merged {
+            let view = &mut views[view as usize];
+            let name = group.key >> NAME_SHIFT;
+            *view.totals.entry(rank).or_default() += group.total;
             view.rows.push(PlacedSums {
                 pid: self.pid(rank as usize),
                 place: self.places.get(name as u32).into(),
                 sums: NameSums {
                     rank,
                     name,
-                    calls: calls[index],
-                    total: total[index],
-                    min: min[index],
-                    max: max[index],
-                    spread: spread.get(index).unwrap_or(0.0),
+                    calls: group.calls,
+                    total: group.total,
+                    min: group.min,
+                    max: group.max,
+                    spread: group.spread,
                 },
             })?;
         }

@@ -1,65 +1,25 @@
-//! Records grouped by key with polars, batch by batch.
+//! Durations grouped by key, batch by batch; in files where there are more groups than memory is meant for.
 
-use polars::prelude::*;
-use polars::series::IsSorted;
-use rpd_core::storage::column::{Column as Rows, Storage};
+use std::collections::HashMap;
+
+use rpd_core::storage::column::{Column, Storage};
 use rpd_core::storage::sorted::{Keyed, Sorter};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::SummaryError;
 
-/// A column of integers; 0 where it has no value.
-pub(crate) fn integers(frame: &DataFrame, name: &str) -> PolarsResult<Vec<u64>> {
-    let column = frame.column(name)?.cast(&DataType::UInt64)?;
-    Ok(column
-        .u64()?
-        .iter()
-        .map(Option::unwrap_or_default)
-        .collect())
-}
-
-/// The figures of a group of durations: how many there are (`calls`), their sum (`total`), the shortest (`min`) and the longest
-/// (`max`), and the sum of their squared distances from their mean (`spread`).
-fn figures() -> [Expr; 5] {
-    let duration = || col("duration");
-    let calls = len().cast(DataType::UInt64);
-    [
-        calls.clone().alias("calls"),
-        duration().sum().alias("total"),
-        duration().min().alias("min"),
-        duration().max().alias("max"),
-        (duration().var(0) * calls.cast(DataType::Float64)).alias("spread"),
-    ]
-}
-
-/// The figures of groups whose rows have the [`figures`] of smaller groups.
-pub(crate) fn merged_figures() -> [Expr; 5] {
-    let float = |name: &str| col(name).cast(DataType::Float64);
-    let own_mean = float("total") / float("calls");
-    let mean =
-        col("total").sum().cast(DataType::Float64) / col("calls").sum().cast(DataType::Float64);
-    let distance = own_mean - mean;
-    [
-        col("calls").sum(),
-        col("total").sum(),
-        col("min").min(),
-        col("max").max(),
-        // The distances from the common mean: those from each group's own mean, and those of these means.
-        (col("spread") + float("calls") * distance.clone() * distance)
-            .sum()
-            .alias("spread"),
-    ]
-}
-
-/// The key of a group and its [`figures`].
+/// A key, and the figures of the durations that have it, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Immutable, IntoBytes)]
 #[repr(C)]
 pub(crate) struct GroupRow {
     pub(crate) key: u64,
     pub(crate) calls: u64,
     pub(crate) total: u64,
+    /// The shortest.
     pub(crate) min: u64,
+    /// The longest.
     pub(crate) max: u64,
+    /// Sum of squared distances from the mean.
     pub(crate) spread: f64,
 }
 
@@ -71,45 +31,63 @@ impl Keyed for GroupRow {
     }
 }
 
-/// The rows of a frame with a key and [`figures`].
-pub(crate) fn rows_of(frame: &DataFrame) -> PolarsResult<impl Iterator<Item = GroupRow>> {
-    let [key, calls, total, min, max] =
-        ["key", "calls", "total", "min", "max"].map(|name| integers(frame, name));
-    let (key, calls, total, min, max) = (key?, calls?, total?, min?, max?);
-    let spread = frame.column("spread")?.f64()?.clone();
-    Ok((0..frame.height()).map(move |index| GroupRow {
-        key: key[index],
-        calls: calls[index],
-        total: total[index],
-        min: min[index],
-        max: max[index],
-        spread: spread.get(index).unwrap_or(0.0),
-    }))
+impl GroupRow {
+    /// The figures of no duration.
+    pub(crate) const fn empty(key: u64) -> GroupRow {
+        GroupRow {
+            key,
+            calls: 0,
+            total: 0,
+            min: 0,
+            max: 0,
+            spread: 0.0,
+        }
+    }
+
+    /// The figures of keys and durations with the same key; `None` without any.
+    fn from_durations(rows: &[(u64, u64)]) -> Option<GroupRow> {
+        let durations = || rows.iter().map(|row| row.1);
+        let total: u64 = durations().sum();
+        let mean = total as f64 / rows.len() as f64;
+        Some(GroupRow {
+            key: rows.first()?.0,
+            calls: rows.len() as u64,
+            total,
+            min: durations().min()?,
+            max: durations().max()?,
+            // A second look at the durations, as differences of squares of large numbers lose all digits.
+            spread: durations()
+                .map(|duration| (duration as f64 - mean).powi(2))
+                .sum(),
+        })
+    }
+
+    /// Adds the figures of other durations; the key stays.
+    pub(crate) fn add(&mut self, other: &GroupRow) {
+        if self.calls == 0 || other.calls == 0 {
+            // There is no mean to compare with.
+            if self.calls == 0 {
+                let key = self.key;
+                *self = GroupRow { key, ..*other };
+            }
+            return;
+        }
+        let (own, others) = (self.calls as f64, other.calls as f64);
+        let distance = other.total as f64 / others - self.total as f64 / own;
+        // Distances from the common mean: those from each group's own mean, and those of the two means from it.
+        self.spread += other.spread + distance.powi(2) * (own * others / (own + others));
+        self.calls += other.calls;
+        self.total = self.total.saturating_add(other.total);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
 }
 
-/// The frame that has these rows.
-pub(crate) fn frame_of(rows: &[GroupRow]) -> PolarsResult<DataFrame> {
-    let column = |name: &str, value: fn(&GroupRow) -> u64| {
-        let values: Vec<u64> = rows.iter().map(value).collect();
-        Column::new(name.into(), values)
-    };
-    let spread: Vec<f64> = rows.iter().map(|row| row.spread).collect();
-    DataFrame::new_infer_height(vec![
-        column("key", |row| row.key),
-        column("calls", |row| row.calls),
-        column("total", |row| row.total),
-        column("min", |row| row.min),
-        column("max", |row| row.max),
-        Column::new("spread".into(), spread),
-    ])
-}
-
-/// Durations that polars groups at once: enough that its work for each batch does not count, and 16 MiB.
+/// Durations that are grouped at once: 16 MiB.
 const BATCH: usize = 1 << 20;
 
-/// Rows of groups that polars merges at once, unless the storage has fewer rows in memory; groups beyond half of that many are
-/// kept in files.
-const MERGED: usize = 1 << 18;
+/// Groups that are kept in memory, unless the storage has fewer rows in memory; more are kept in files.
+const IN_MEMORY: usize = 1 << 17;
 
 /// Groups durations by key in batches, so that memory does not grow with the number of records.
 #[derive(Default)]
@@ -130,7 +108,7 @@ impl Groups {
     /// Adds a record with its duration in nanoseconds.
     ///
     /// # Errors
-    /// When polars cannot group the batch, or files cannot be written.
+    /// When files cannot be written.
     #[inline]
     pub(crate) fn push(&mut self, key: u64, duration: u64) -> Result<(), SummaryError> {
         // All durations together are less than 2^64, so no sum of them overflows. Only damaged recordings have more.
@@ -146,43 +124,34 @@ impl Groups {
     /// Adds groups of records that are not pushed one by one.
     ///
     /// # Errors
-    /// When polars cannot merge groups, or files cannot be written.
+    /// When files cannot be written.
     pub(crate) fn push_groups(
         &mut self,
         rows: impl IntoIterator<Item = GroupRow>,
     ) -> Result<(), SummaryError> {
-        let mut rows: Vec<GroupRow> = rows.into_iter().collect();
-        if rows.is_empty() {
-            return Ok(());
-        }
-        for row in &mut rows {
+        for mut row in rows {
             row.total = row.total.min(u64::MAX - self.sum);
             self.sum += row.total;
+            self.merged.add(row)?;
         }
-        self.merged.add(frame_of(&rows)?)
+        Ok(())
     }
 
     fn group(&mut self) -> Result<(), SummaryError> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        // Groups that are slices of columns cost polars a third of those whose rows it has to find.
+        // A search for the group of each record would take longer.
         self.rows.sort_unstable_by_key(|row| row.0);
-        let (keys, durations): (Vec<u64>, Vec<u64>) = self.rows.drain(..).unzip();
-        let mut keys = UInt64Chunked::from_vec("key".into(), keys);
-        keys.set_sorted_flag(IsSorted::Ascending);
-        let frame = DataFrame::new_infer_height(vec![
-            keys.into_column(),
-            Column::new("duration".into(), durations),
-        ])?;
-        let groups = frame.lazy().group_by([col("key")]).agg(figures());
-        self.merged.add(groups.collect()?)
+        let groups = self.rows.chunk_by(|a, b| a.0 == b.0);
+        for group in groups.filter_map(GroupRow::from_durations) {
+            self.merged.add(group)?;
+        }
+        self.rows.clear();
+        Ok(())
     }
 
     /// A row for each key; `name_shift` as in [`MergedGroups::finish`].
     ///
     /// # Errors
-    /// When polars cannot group the records, or files cannot be written.
+    /// When files cannot be written.
     pub(crate) fn finish(mut self, name_shift: u32) -> Result<GroupTable, SummaryError> {
         self.group()?;
         // Its memory is not needed while groups are merged.
@@ -195,13 +164,8 @@ impl Groups {
 #[derive(Default)]
 pub(crate) struct MergedGroups {
     storage: Option<Storage>,
-    /// Frames with `key` and [`figures`].
-    parts: Vec<LazyFrame>,
-    /// Number of rows in `parts`.
-    part_rows: usize,
-    /// Rows of `parts` when they were merged the last time.
-    merged_rows: usize,
-    /// Rows that were moved from `parts` to files.
+    groups: HashMap<u64, GroupRow>,
+    /// Groups that were moved from `groups` to files; a key may be there several times.
     moved: Option<Sorter<GroupRow>>,
 }
 
@@ -211,147 +175,89 @@ impl MergedGroups {
         self.storage = Some(storage.clone());
     }
 
-    /// Adds groups: a frame with `key` and [`figures`].
+    /// Adds a group.
     ///
     /// # Errors
-    /// When polars cannot merge groups, or files cannot be written.
-    pub(crate) fn add(&mut self, groups: DataFrame) -> Result<(), SummaryError> {
-        self.part_rows += groups.height();
-        self.parts.push(groups.lazy());
-        // Merging when the rows have doubled keeps memory and time proportional to the number of groups.
-        if self.part_rows > self.most().max(2 * self.merged_rows) {
-            self.merge()?;
-        }
-        Ok(())
-    }
-
-    /// Largest number of rows that are merged at once.
-    fn most(&self) -> usize {
-        let rows = self.storage.as_ref().map(Storage::rows);
-        rows.map_or(MERGED, |rows| rows.min(MERGED))
-    }
-
-    fn merge(&mut self) -> Result<(), SummaryError> {
-        if self.parts.is_empty() {
+    /// When files cannot be written.
+    pub(crate) fn add(&mut self, group: GroupRow) -> Result<(), SummaryError> {
+        self.groups
+            .entry(group.key)
+            .and_modify(|known| known.add(&group))
+            .or_insert(group);
+        let Some(storage) = &self.storage else {
             return Ok(());
-        }
-        let merged = merged(concat(
-            std::mem::take(&mut self.parts),
-            UnionArgs::default(),
-        )?)?;
-        self.part_rows = merged.height();
-        let is_moved = self.moved.is_some() || self.part_rows > self.most() / 2;
-        if let Some(storage) = self.storage.as_ref().filter(|_| is_moved) {
+        };
+        if self.groups.len() > storage.rows().min(IN_MEMORY) / 2 {
             let moved = self.moved.get_or_insert_with(|| Sorter::new(Some(storage)));
-            for row in rows_of(&merged)? {
-                moved.push(row)?;
+            for group in std::mem::take(&mut self.groups).into_values() {
+                moved.push(group)?;
             }
-            self.part_rows = 0;
-        } else {
-            self.parts.push(merged.lazy());
         }
-        self.merged_rows = self.part_rows;
         Ok(())
     }
 
     /// The groups. All but the lowest `name_shift` bits of a key are the name.
     ///
     /// # Errors
-    /// When polars cannot merge groups, or files cannot be written.
-    pub(crate) fn finish(mut self, name_shift: u32) -> Result<GroupTable, SummaryError> {
-        self.merge()?;
-        let Some(moved) = self.moved.take() else {
-            return Ok(GroupTable::Frame(match self.parts.pop() {
-                // Merged, so it is the only part.
-                Some(frame) => frame
-                    .sort(["key"], SortMultipleOptions::default())
-                    .collect()?,
-                None => DataFrame::empty(),
-            }));
-        };
-        let batch_rows = self.most() / 4;
-        let mut rows = Rows::new();
-        let mut batch: Vec<GroupRow> = Vec::new();
-        let mut sorted = moved.finish()?.peekable();
-        while let Some(row) = sorted.next() {
-            batch.push(row);
-            let is_full = batch.len() >= batch_rows;
-            let is_last = sorted.peek().is_none();
-            if is_last || (is_full && sorted.peek().is_some_and(|next| next.key != row.key)) {
-                let frame = merged(frame_of(&batch)?.lazy())?;
-                for row in rows_of(&frame.sort(["key"], SortMultipleOptions::default())?)? {
-                    rows.append(self.storage.as_ref(), row)?;
-                }
-                batch.clear();
-            }
+    /// When files cannot be written.
+    pub(crate) fn finish(self, name_shift: u32) -> Result<GroupTable, SummaryError> {
+        let storage = self.storage.as_ref();
+        let mut sorter = self.moved.unwrap_or_else(|| Sorter::new(storage));
+        for group in self.groups.into_values() {
+            sorter.push(group)?;
         }
-        if let Some(storage) = &self.storage {
+        let mut rows = Column::new();
+        let mut sorted = sorter.finish()?.peekable();
+        while let Some(mut row) = sorted.next() {
+            while let Some(next) = sorted.next_if(|next| next.key == row.key) {
+                row.add(&next);
+            }
+            rows.append(storage, row)?;
+        }
+        if let Some(storage) = storage {
             rows.seal(storage)?;
         }
-        Ok(GroupTable::Rows {
-            rows,
-            name_shift,
-            batch_rows,
-        })
+        Ok(GroupTable { rows, name_shift })
     }
 }
 
-/// Merges groups with equal keys.
-fn merged(groups: LazyFrame) -> PolarsResult<DataFrame> {
-    groups
-        .group_by([col("key")])
-        .agg(merged_figures())
-        .collect()
-}
-
-/// Groups: a key and its [`figures`] in each row, no key twice, in the order of their keys.
+/// Groups, no key twice, in the order of their keys.
 #[derive(Debug)]
-pub(crate) enum GroupTable {
-    /// All groups in memory; no columns without groups.
-    Frame(DataFrame),
-    /// Groups of which there are so many that they may be in a file.
-    Rows {
-        /// The groups, ordered by key.
-        rows: Rows<GroupRow>,
-        /// Number of the lowest bits of a key that are not the name.
-        name_shift: u32,
-        /// Number of rows in a frame, to which the rest of the last name is added.
-        batch_rows: usize,
-    },
+pub(crate) struct GroupTable {
+    rows: Column<GroupRow>,
+    /// Number of the lowest bits of a key that are not the name.
+    name_shift: u32,
 }
 
 impl GroupTable {
-    /// Calls `take` with the groups in frames. All groups of a name are in the same frame.
+    /// The groups one by one.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = GroupRow> {
+        self.rows.iter().copied()
+    }
+
+    /// Calls `take` with the groups of each name.
     ///
     /// # Errors
-    /// Errors of `take` and of polars.
-    pub(crate) fn each_frame(
+    /// Errors of `take`.
+    pub(crate) fn each_name(
         &self,
-        mut take: impl FnMut(&DataFrame) -> Result<(), SummaryError>,
+        mut take: impl FnMut(&[GroupRow]) -> Result<(), SummaryError>,
     ) -> Result<(), SummaryError> {
-        match self {
-            GroupTable::Frame(frame) if frame.height() == 0 => Ok(()),
-            GroupTable::Frame(frame) => take(frame),
-            GroupTable::Rows {
-                rows,
-                name_shift,
-                batch_rows,
-            } => {
-                let name = |row: &GroupRow| row.key >> name_shift;
-                let mut batch = Vec::new();
-                let mut left = rows.iter().peekable();
-                while let Some(row) = left.next() {
-                    batch.push(*row);
-                    let next = left.peek();
-                    let is_complete = next.is_none_or(|next| name(next) != name(row));
-                    if is_complete && (batch.len() >= *batch_rows || next.is_none()) {
-                        take(&frame_of(&batch)?)?;
-                        batch.clear();
-                    }
-                }
-                Ok(())
+        let mut of_name: Vec<GroupRow> = Vec::new();
+        for row in self.iter() {
+            let is_other = of_name
+                .last()
+                .is_some_and(|last| last.key >> self.name_shift != row.key >> self.name_shift);
+            if is_other {
+                take(&of_name)?;
+                of_name.clear();
             }
+            of_name.push(row);
         }
+        if of_name.is_empty() {
+            return Ok(());
+        }
+        take(&of_name)
     }
 }
 
@@ -359,7 +265,7 @@ impl GroupTable {
 mod tests {
     use super::*;
 
-    /// Rows of 1,500 names, pushed in two batches.
+    /// The groups of 1,500 names, pushed in two batches, and the number of names.
     fn rows(storage: Option<&Storage>) -> Result<(Vec<GroupRow>, usize), SummaryError> {
         const NAMES: u64 = 1500;
         let mut groups = Groups::default();
@@ -375,31 +281,62 @@ mod tests {
             }
             groups.group()?;
         }
+        assert_eq!(groups.merged.moved.is_some(), storage.is_some());
         let table = groups.finish(1)?;
-        assert_eq!(matches!(table, GroupTable::Rows { .. }), storage.is_some());
-        let (mut rows, mut frames) = (Vec::new(), 0);
-        table.each_frame(|frame| {
-            let of_frame: Vec<GroupRow> = rows_of(frame)?.collect();
-            if let (Some(last), Some(first)) = (rows.last(), of_frame.first()) {
-                let (last, first): (&GroupRow, &GroupRow) = (last, first);
-                assert_ne!(last.key >> 1, first.key >> 1, "a name is in one frame");
-            }
-            rows.extend(of_frame);
-            frames += 1;
+        let mut names = 0;
+        table.each_name(|groups| {
+            assert!(groups.iter().all(|row| row.key >> 1 == groups[0].key >> 1));
+            names += 1;
             Ok(())
         })?;
-        Ok((rows, frames))
+        Ok((table.iter().collect(), names))
     }
 
     #[test]
     fn merged_groups_are_the_same_in_files_and_in_memory() -> Result<(), SummaryError> {
         let storage = Storage::new(&std::env::temp_dir()).with_rows(1 << 8);
-        let (in_memory, one) = rows(None)?;
-        let (in_files, several) = rows(Some(&storage))?;
+        let (in_memory, names) = rows(None)?;
+        let (in_files, names_in_files) = rows(Some(&storage))?;
         assert_eq!(in_memory.len(), 1500 + 1500_usize.div_ceil(9));
         assert!(in_memory.is_sorted_by_key(|row| row.key));
         assert_eq!(in_memory, in_files);
-        assert!(one == 1 && several > 1);
+        assert_eq!((names, names_in_files), (1500, 1500));
         Ok(())
+    }
+
+    #[test]
+    fn merged_figures_are_those_of_all_durations() {
+        // Large numbers that differ little: sums of squares would lose the difference.
+        let durations: Vec<u64> = (0..1000)
+            .map(|number| (1 << 50) + number * 7 % 13)
+            .collect();
+        let rows: Vec<(u64, u64)> = durations.iter().map(|duration| (3, *duration)).collect();
+        let whole = GroupRow::from_durations(&rows).expect("durations");
+        let mut parts = rows.chunks(77).filter_map(GroupRow::from_durations);
+        let mut merged = parts.next().expect("a part");
+        parts.for_each(|part| merged.add(&part));
+        assert_eq!(
+            (merged.calls, merged.total, merged.min, merged.max),
+            (whole.calls, whole.total, whole.min, whole.max)
+        );
+        let exact: f64 = {
+            let shifted: Vec<f64> = durations.iter().map(|d| (d - (1 << 50)) as f64).collect();
+            let mean = shifted.iter().sum::<f64>() / 1000.0;
+            shifted.iter().map(|value| (value - mean).powi(2)).sum()
+        };
+        for spread in [whole.spread, merged.spread] {
+            assert!((spread / exact - 1.0).abs() < 1e-3, "{spread} {exact}");
+        }
+    }
+
+    #[test]
+    fn groups_without_calls_change_nothing() {
+        let none = GroupRow::empty(1);
+        let some = GroupRow::from_durations(&[(2, 5), (2, 7)]).expect("durations");
+        let (mut left, mut right) = (none, some);
+        left.add(&some);
+        right.add(&none);
+        assert_eq!(left, GroupRow { key: 1, ..some });
+        assert_eq!(right, some);
     }
 }

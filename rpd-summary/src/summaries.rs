@@ -44,7 +44,7 @@ impl Statistics<'_> {
     /// none without rows.
     ///
     /// # Errors
-    /// When polars cannot compute them, or an expression is wrong.
+    /// When temporary files cannot be written, or an expression is wrong.
     pub fn summaries(&self, request: &SummaryOptions) -> Result<Vec<StatTable>, SummaryError> {
         let mut tables = Vec::new();
         if request.per_domain {

@@ -16,7 +16,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 use super::{Group, Run, SideFigures};
 use crate::SummaryError;
-use crate::groups::{Groups, rows_of};
+use crate::groups::Groups;
 
 /// Bits of a duration, after the first that is set, that select its bucket.
 const BITS: u32 = 8;
@@ -213,7 +213,7 @@ impl Durations {
     /// Recordings that are added from now on are of another run, of this side.
     ///
     /// # Errors
-    /// When polars cannot compute the figures of the run that ends, or temporary files cannot be written.
+    /// When temporary files cannot be written.
     pub fn begin_run(&mut self, side: SideOf) -> Result<(), SummaryError> {
         self.end_run()?;
         let number = self.run.map_or(0, |(_, number)| number + 1);
@@ -256,18 +256,15 @@ impl Durations {
             };
             push(name, duration, bucket)?;
         }
-        groups.finish(BUCKET_BITS)?.each_frame(|frame| {
-            for row in rows_of(frame)? {
-                let bucket = Bucket {
-                    calls: row.calls,
-                    total: row.total,
-                    is_mixed: row.min != row.max,
-                };
-                let shortest = shortest(row.key & ((1 << BUCKET_BITS) - 1));
-                push(row.key >> BUCKET_BITS, shortest, bucket)?;
-            }
-            Ok(())
-        })?;
+        for row in groups.finish(BUCKET_BITS)?.iter() {
+            let bucket = Bucket {
+                calls: row.calls,
+                total: row.total,
+                is_mixed: row.min != row.max,
+            };
+            let shortest = shortest(row.key & ((1 << BUCKET_BITS) - 1));
+            push(row.key >> BUCKET_BITS, shortest, bucket)?;
+        }
         self.has_more = false;
         Ok(())
     }
@@ -275,7 +272,7 @@ impl Durations {
     /// Adds a recording to the current run. Returns the number of its records that are left out because their times cannot be.
     ///
     /// # Errors
-    /// When polars cannot group the records, or temporary files cannot be written.
+    /// When temporary files cannot be written.
     pub fn add(&mut self, session: &Session, kernels: KernelNames) -> Result<u64, SummaryError> {
         if let (None, Some(storage)) = (&self.storage, &session.storage) {
             self.names.spill_to(storage);

@@ -294,7 +294,7 @@ impl Durations {
     /// Compares the two sides.
     ///
     /// # Errors
-    /// When polars cannot compute the figures, or temporary files cannot be written.
+    /// When temporary files cannot be written.
     pub fn differences(self) -> Result<Differences, SummaryError> {
         let Buckets {
             names,

@@ -1,4 +1,4 @@
-//! Durations of a session as polars frames, and the tables computed from them.
+//! Durations of a session by domain and name, and the tables computed from them.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -6,7 +6,6 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use polars::prelude::*;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{KernelId, Nanoseconds, StringId};
 use rpd_core::options::KernelNames;
@@ -19,15 +18,12 @@ use rpd_core::storage::column::Storage;
 use rpd_core::storage::sorted::{Keyed, Sorter};
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::groups::{GroupRow, GroupTable, Groups, integers, merged_figures, rows_of};
+use crate::groups::{GroupRow, GroupTable, Groups};
 
 /// Statistics could not be computed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SummaryError {
-    /// An error of polars.
-    #[error("statistics: {0}")]
-    Frame(#[from] PolarsError),
     /// Rows could not be kept in a file.
     #[error("statistics: cannot write temporary files: {0}")]
     Files(#[from] std::io::Error),
@@ -203,7 +199,7 @@ impl<'a> Statistics<'a> {
     /// Copies the durations from a session. `kernels` selects the form of kernel names.
     ///
     /// # Errors
-    /// When polars cannot build the frames.
+    /// When temporary files cannot be written.
     pub fn new(session: &'a Session, kernels: KernelNames) -> Result<Self, SummaryError> {
         Statistics::from_session(session, &session.dispatches, kernels)
     }
@@ -248,16 +244,13 @@ impl<'a> Statistics<'a> {
         let storage = session.storage.as_ref();
         let mut named = rpd_core::storage::column::Column::new();
         let mut last = None;
-        groups.each_frame(|frame| {
-            for key in integers(frame, "key")? {
-                has_records[domain_of(key) as usize] = true;
-                let name = name_of(key);
-                if last.replace(name) != Some(name) {
-                    named.append(storage, name)?;
-                }
+        for GroupRow { key, .. } in groups.iter() {
+            has_records[domain_of(key) as usize] = true;
+            let name = name_of(key);
+            if last.replace(name) != Some(name) {
+                named.append(storage, name)?;
             }
-            Ok(())
-        })?;
+        }
         if let Some(storage) = storage {
             named.seal(storage)?;
         }
@@ -295,10 +288,9 @@ impl<'a> Statistics<'a> {
     /// Errors of `take`.
     pub(crate) fn each_group(
         &self,
-        mut take: impl FnMut(GroupRow) -> Result<(), SummaryError>,
+        take: impl FnMut(GroupRow) -> Result<(), SummaryError>,
     ) -> Result<(), SummaryError> {
-        self.groups
-            .each_frame(|frame| rows_of(frame)?.try_for_each(&mut take))
+        self.groups.iter().try_for_each(take)
     }
 
     /// The domains that have records, in summary order.
@@ -310,19 +302,27 @@ impl<'a> Statistics<'a> {
     /// row, and shows the first domain. Without records the table has no rows.
     ///
     /// # Errors
-    /// When polars cannot compute it.
+    /// When temporary files cannot be written.
     pub fn table(&self, title: &str, domains: &[Domain]) -> Result<StatTable, SummaryError> {
         let storage = self.storage.as_ref();
         let mut sorter = Sorter::new(storage);
         let mut sum = 0;
-        self.each_merged("name", domains, |row| {
-            sum += u128::from(row.total);
-            let place = self.places.get(row.by).into();
-            Ok(sorter.push(PlacedRow { place, row })?)
+        self.groups.each_name(|groups| {
+            // In the order of their domains, so that the key of the sums is that of the first domain.
+            let mut chosen = groups
+                .iter()
+                .filter(|group| domains.contains(&domain_of(group.key)));
+            let Some(mut figures) = chosen.next().copied() else {
+                return Ok(());
+            };
+            chosen.for_each(|group| figures.add(group));
+            sum += u128::from(figures.total);
+            let place = self.places.get(name_of(figures.key).0).into();
+            Ok(sorter.push(PlacedRow { place, figures })?)
         })?;
         let mut rows = rpd_core::storage::column::Column::new();
-        for PlacedRow { row, .. } in sorter.finish()? {
-            rows.append(storage, row.stats(StringId(row.by), sum))?;
+        for PlacedRow { figures, .. } in sorter.finish()? {
+            rows.append(storage, row(&figures, name_of(figures.key), sum))?;
         }
         if let Some(storage) = storage {
             rows.seal(storage)?;
@@ -336,7 +336,7 @@ impl<'a> Statistics<'a> {
     /// The tables for statistics files and `--stats`.
     ///
     /// # Errors
-    /// When polars cannot compute it.
+    /// When temporary files cannot be written.
     pub fn session_stats(&self) -> Result<SessionStats<'a>, SummaryError> {
         let mut stats = SessionStats {
             names: Arc::clone(&self.names),
@@ -347,75 +347,22 @@ impl<'a> Statistics<'a> {
             let table = self.table(domain.label(), &[domain])?;
             stats.domains.push((domain, table));
         }
-        let mut rows = Vec::new();
-        self.each_merged("domain", &Domain::ALL, |row| {
-            rows.push(row);
-            Ok(())
-        })?;
-        rows.sort_by_key(|row| (Reverse(row.total), row.domain.label()));
+        let mut of_domains = [None::<GroupRow>; Domain::ALL.len()];
+        for group in self.groups.iter() {
+            of_domains[domain_of(group.key) as usize]
+                .get_or_insert(GroupRow::empty(group.key))
+                .add(&group);
+        }
+        let mut rows: Vec<GroupRow> = of_domains.into_iter().flatten().collect();
+        rows.sort_by_key(|row| (Reverse(row.total), domain_of(row.key).label()));
         let sum = rows.iter().map(|row| u128::from(row.total)).sum();
-        let name = |row: &Merged| self.names.find(row.domain.label()).unwrap_or_default();
-        stats.overall = rows.iter().map(|row| row.stats(name(row), sum)).collect();
+        let name = |domain: Domain| self.names.find(domain.label()).unwrap_or_default();
+        stats.overall = rows
+            .iter()
+            .map(|figures| row(figures, name(domain_of(figures.key)), sum))
+            .collect();
         Ok(stats)
     }
-
-    /// Hands out the figures over the records of some domains by name or by domain.
-    fn each_merged(
-        &self,
-        by: &str,
-        domains: &[Domain],
-        mut take: impl FnMut(Merged) -> Result<(), SummaryError>,
-    ) -> Result<(), SummaryError> {
-        let is_chosen = domains.iter().fold(lit(false), |chosen, domain| {
-            chosen.or(col("domain").eq(lit(*domain as u32)))
-        });
-        // `by` may be the domain itself.
-        let mut figures = vec![col("first_domain").min()];
-        figures.extend(merged_figures());
-        let merge = |groups: LazyFrame| groups.group_by([col(by)]).agg(&figures);
-        let mut parts = Vec::new();
-        self.groups.each_frame(|frame| {
-            let keys = integers(frame, "key")?;
-            let numbers = |name: &str, of: fn(u64) -> u32| -> Column {
-                let values: Vec<u32> = keys.iter().map(|key| of(*key)).collect();
-                Column::new(name.into(), values)
-            };
-            let mut groups = frame.clone();
-            groups.with_column(numbers("name", |key| name_of(key).0))?;
-            groups.with_column(numbers("domain", |key| domain_of(key) as u32))?;
-            groups.with_column(numbers("first_domain", |key| domain_of(key) as u32))?;
-            let merged = merge(groups.lazy().filter(is_chosen.clone())).collect()?;
-            match by {
-                // A name is in one frame only.
-                "name" => each_row(&merged, by, &mut take),
-                _ => {
-                    parts.push(merged.lazy());
-                    Ok(())
-                }
-            }
-        })?;
-        if parts.is_empty() {
-            return Ok(());
-        }
-        let merged = merge(concat(parts, UnionArgs::default())?).collect()?;
-        each_row(&merged, by, &mut take)
-    }
-}
-
-/// The figures over the records of some domains that have the same name or domain.
-#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
-#[repr(C)]
-struct Merged {
-    /// The id of the name, or the number of the domain.
-    by: u32,
-    /// The first of the domains that the records are of.
-    domain: Domain,
-    calls: u64,
-    total: u64,
-    min: u64,
-    max: u64,
-    /// Sum of squared distances from the mean.
-    spread: f64,
 }
 
 /// Figures of a name in the order of a table: by total descending, then alphabetically.
@@ -424,59 +371,32 @@ struct Merged {
 struct PlacedRow {
     /// Place of the name in alphabetical order.
     place: u64,
-    row: Merged,
+    figures: GroupRow,
 }
 
 impl Keyed for PlacedRow {
     type Key = (Reverse<u64>, u64);
 
     fn key(&self) -> Self::Key {
-        (Reverse(self.row.total), self.place)
+        (Reverse(self.figures.total), self.place)
     }
 }
 
-/// Hands out the rows of a merged frame; `by` is the column by which they were merged.
-fn each_row(
-    frame: &DataFrame,
-    by: &str,
-    take: &mut impl FnMut(Merged) -> Result<(), SummaryError>,
-) -> Result<(), SummaryError> {
-    let [by, domain, calls, total, min, max] =
-        [by, "first_domain", "calls", "total", "min", "max"].map(|name| integers(frame, name));
-    let (by, domain) = (by?, domain?);
-    let (calls, total, min, max) = (calls?, total?, min?, max?);
-    let spread = frame.column("spread")?.f64()?;
-    for index in 0..frame.height() {
-        take(Merged {
-            by: by[index] as u32,
-            domain: Domain::ALL[domain[index] as usize],
-            calls: calls[index],
-            total: total[index],
-            min: min[index],
-            max: max[index],
-            spread: spread.get(index).unwrap_or(0.0),
-        })?;
-    }
-    Ok(())
-}
-
-impl Merged {
-    /// A row of a table whose durations have this sum.
-    fn stats(&self, name: StringId, sum: u128) -> StatRow {
-        StatRow {
-            name,
-            domain: self.domain,
-            calls: self.calls,
-            total: self.total,
-            average: self.total as f64 / self.calls.max(1) as f64,
-            percentage: match sum {
-                0 => 0.0,
-                sum => 100.0 * self.total as f64 / sum as f64,
-            },
-            min: self.min,
-            max: self.max,
-            std_dev: deviation(self.spread, self.calls),
-        }
+/// A row of a table whose durations have this sum. The domain is that of the key.
+fn row(figures: &GroupRow, name: StringId, sum: u128) -> StatRow {
+    StatRow {
+        name,
+        domain: domain_of(figures.key),
+        calls: figures.calls,
+        total: figures.total,
+        average: figures.total as f64 / figures.calls.max(1) as f64,
+        percentage: match sum {
+            0 => 0.0,
+            sum => 100.0 * figures.total as f64 / sum as f64,
+        },
+        min: figures.min,
+        max: figures.max,
+        std_dev: deviation(figures.spread, figures.calls),
     }
 }
 
@@ -510,7 +430,7 @@ mod tests {
             calls.start.push(Nanoseconds(1));
             calls.end.push(Nanoseconds(2));
         }
-        let statistics = Statistics::new(&session, KernelNames::default()).expect("frames");
+        let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
         let stats = statistics.session_stats().expect("tables");
         let [(Domain::MarkerApi, table)] = stats.domains.as_slice() else {
             panic!("{stats:?}");
