@@ -1,5 +1,7 @@
 //! `rpd convert`: writes the outputs of a run from its database.
 
+#[cfg(feature = "parquet")]
+mod dataset;
 mod joint;
 
 use std::ffi::{OsStr, OsString};
@@ -170,7 +172,14 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let paths = given.inputs.paths(NAME)?;
     let window = given.window.resolve(NAME, &paths)?;
     if let Some(directory) = &given.dataset {
-        joint::dataset(&given, directory, &paths, window.as_ref())?;
+        if given.formats != [Format::Parquet] {
+            let text = format!("{NAME}: --dataset is for -f parquet and no other format");
+            return Err(Failure::usage(text).into());
+        }
+        #[cfg(feature = "parquet")]
+        dataset::add(&given, directory, &paths, window.as_ref())?;
+        #[cfg(not(feature = "parquet"))]
+        return Err(super::without_parquet().context(directory.display().to_string()));
         return Ok(exit_status::SUCCESS);
     }
     if given.one_timeline {

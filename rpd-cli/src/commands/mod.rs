@@ -335,6 +335,13 @@ fn each_recording_of(
     Ok(())
 }
 
+/// The error of options that write Parquet in a build without it.
+#[cfg(not(feature = "parquet"))]
+fn without_parquet() -> anyhow::Error {
+    let format = rpd_core::options::Format::Parquet;
+    rpd_formats::WriteError::NotBuilt { format }.into()
+}
+
 /// The destination that an option of the sub-command `name` gives; standard output without one. `inputs`: as of
 /// [`Destination::named`].
 pub(crate) fn destination<P: AsRef<Path>>(

@@ -7,7 +7,6 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use rpd_core::compat::Compat;
 use rpd_core::stats::Unit;
-use rpd_formats::parquet;
 use rpd_formats::table::{Cell, Column, ColumnKind, TableFormat, View};
 use rpd_gfx::access::{FILE, KernelChoice, Problem, Stride};
 use rpd_spool::access_trace::{AccessTrace, DIRECTORY, KERNELS_FILE};
@@ -175,7 +174,12 @@ pub(super) fn show(named: &Path, capture: &Path, options: &AccessOptions) -> Res
     let view = (options.tables).view(look, Unit::Nsec, Compat::None, &output, None);
     if let Some(parquet) = parquet {
         let is_standard_output = parquet.is_standard_output();
-        let path = parquet::write_cells(parquet, &columns(), &rows(&report))?;
+        #[cfg(feature = "parquet")]
+        let path = rpd_formats::parquet::write_cells(parquet, &columns(), &rows(&report))?;
+        #[cfg(not(feature = "parquet"))]
+        let path: PathBuf = return Err(
+            crate::commands::without_parquet().context(parquet.path().display().to_string())
+        );
         if !is_standard_output {
             notice!("rpd: wrote {}", crate::report::shown(&path));
         }

@@ -1,15 +1,12 @@
-//! `rpd convert` of several recordings into one: a time line of all, and a data set.
+//! `rpd convert` of several recordings into one time line.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::sync_channel;
 
 use anyhow::{Context as _, Result};
 use rpd_core::compat::Compat;
-use rpd_core::options::{Format, Options};
+use rpd_core::options::Format;
 use rpd_core::session::{LoadOptions, Session, Window};
-use rpd_formats::parquet::{Added, Dataset};
 use rpd_formats::rocpd::read::{Database, Settings};
 use rpd_formats::{JointTimeline, Placed, Together, shown_span};
 use rpd_ranks::{Alignment, By, Groups, Member};
@@ -215,62 +212,4 @@ fn together(parts: &[Part], members: &[Member], alignment: &Alignment) -> Togeth
     }
     together.notes.extend(alignment.sentences());
     together
-}
-
-/// Adds recordings to a data set. They are read by one thread and written by another.
-pub(super) fn dataset(
-    given: &Arguments,
-    directory: &Path,
-    paths: &[PathBuf],
-    window: Option<&Window>,
-) -> Result<()> {
-    if given.formats != [Format::Parquet] {
-        return Err(Failure::usage(format!(
-            "{NAME}: --dataset is for -f parquet and no other format"
-        ))
-        .into());
-    }
-    let set = Dataset::open(directory)
-        .with_context(|| format!("the data set {} cannot be read", directory.display()))?;
-    let load = LoadOptions {
-        args: false,
-        ..LoadOptions::default()
-    };
-    let (sender, receiver) = sync_channel::<(Session, Options)>(1);
-    let all: Vec<Added> = std::thread::scope(|scope| {
-        let writer = scope.spawn(move || -> Result<Vec<Added>> {
-            let mut all = Vec::new();
-            for (session, options) in receiver {
-                all.push(set.add(&session, &options)?);
-            }
-            Ok(all)
-        });
-        let read = each_recording(paths, load, window, |_, _, session, settings| {
-            let options = given.options(&settings, String::new(), OsStr::new("."))?;
-            // A writer that failed has gone; its error is told below.
-            sender
-                .send((session, options))
-                .map_err(|_| Failure::failed("the data set cannot be written").into())
-        });
-        drop(sender);
-        let written = writer
-            .join()
-            .map_err(|_| Failure::failed("the writer of the data set ended by a fault in rpd"))?;
-        // What the writer says comes first: it is why reading ended.
-        let all = written?;
-        read?;
-        anyhow::Ok(all)
-    })?;
-    let records: usize = all.iter().map(|added| added.records).sum();
-    let replaced = all.iter().filter(|added| added.replaced).count();
-    let also = match replaced {
-        0 => String::new(),
-        replaced => format!("; {replaced} of them were there before and are replaced"),
-    };
-    eprintln!(
-        "rpd: {}: {records} records of {} recordings{also}",
-        crate::report::shown(directory),
-        all.len()
-    );
-    Ok(())
 }
