@@ -276,7 +276,9 @@ impl DatabaseSums {
                     | Table::Dispatches
                     | Table::Copies
                     | Table::Counted
-                    | Table::Samples => name,
+                    | Table::Samples
+                    | Table::GraphLaunches
+                    | Table::HipEvents => name,
                 };
                 let key = self.key(name, rank, *view);
                 rows.push(GroupRow { key, ..group });
