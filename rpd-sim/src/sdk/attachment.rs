@@ -116,7 +116,7 @@ pub extern "C" fn rocprofiler_detach() -> c_int {
     for_each_client(|handle, AttachResult(result)| {
         activation::stop_client(handle, false);
         device::drain();
-    hip_events::drain();
+        hip_events::drain();
         counting::consumer::drain();
         if let Some(detach) = result.tool_detach {
             // SAFETY: the tool gave the function for this.

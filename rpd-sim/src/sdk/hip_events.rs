@@ -38,7 +38,10 @@ const KIND: CallbackKind = CallbackKind::HIP_EVENT;
 static WRAPPED: [(&str, Wrapper, AtomicPtr<c_void>); 6] = [
     entry("hipEventRecord", event_record as *const ()),
     entry("hipEventRecord_spt", event_record_spt as *const ()),
-    entry("hipEventRecordWithFlags", event_record_with_flags as *const ()),
+    entry(
+        "hipEventRecordWithFlags",
+        event_record_with_flags as *const (),
+    ),
     entry("hipStreamWaitEvent", stream_wait_event as *const ()),
     entry("hipStreamWaitEvent_spt", stream_wait_event_spt as *const ()),
     entry("hipEventDestroy", event_destroy as *const ()),
@@ -50,7 +53,10 @@ struct Wrapper(*const ());
 // SAFETY: the address of a function.
 unsafe impl Sync for Wrapper {}
 
-const fn entry(name: &'static str, wrapper: *const ()) -> (&'static str, Wrapper, AtomicPtr<c_void>) {
+const fn entry(
+    name: &'static str,
+    wrapper: *const (),
+) -> (&'static str, Wrapper, AtomicPtr<c_void>) {
     (name, Wrapper(wrapper), AtomicPtr::new(ptr::null_mut()))
 }
 
@@ -121,6 +127,9 @@ struct Barrier {
     signal: Option<Arc<Signal>>,
 }
 
+// SAFETY: pointers in it are numbers of tools, which are only handed back to them.
+unsafe impl Send for Barrier {}
+
 /// Handle of a stream's queue for tools.
 fn queue_of(stream: &Stream) -> u64 {
     let QueueId { handle } = device::queue_id(&QueueInfo {
@@ -178,7 +187,9 @@ impl Barrier {
                     barrier.wait();
                 }
             };
-            let made = std::thread::Builder::new().name("rpd-sim-events".to_owned()).spawn(wait);
+            let made = std::thread::Builder::new()
+                .name("rpd-sim-events".to_owned())
+                .spawn(wait);
             if let Err(error) = made {
                 eprintln!("rpd-sim: HIP events are not reported: {error}");
             }
@@ -209,7 +220,11 @@ impl Barrier {
 
     fn emit(&self) {
         let kind = BufferKind::HIP_EVENT;
-        for seen in self.seen.iter().filter(|seen| self.masks.1 & (1 << seen.index) != 0) {
+        for seen in self
+            .seen
+            .iter()
+            .filter(|seen| self.masks.1 & (1 << seen.index) != 0)
+        {
             let Some(buffer) = context::get(seen.index).buffers[kind.0 as usize].get() else {
                 continue;
             };
@@ -269,7 +284,9 @@ fn recorded(event: u64, stream: HipResult<Arc<Stream>>, call: impl FnOnce() -> u
 fn waited(event: u64, stream: HipResult<Arc<Stream>>, call: impl FnOnce() -> u32) -> u32 {
     let source = {
         let sources = SOURCES.lock().unwrap_or_else(|e| e.into_inner());
-        sources.as_ref().and_then(|sources| sources.get(&event).copied())
+        sources
+            .as_ref()
+            .and_then(|sources| sources.get(&event).copied())
     };
     let is_pending = || mark_of(event).is_some_and(|signal| !signal.is_done());
     let waiting = stream.ok().zip(source).filter(|(stream, source)| {

@@ -14,8 +14,8 @@ use rocprofiler_sdk_sys::{
 
 use super::attachment::{self, AttachResult};
 use super::{
-    activation, codeobj, context, counting, device, discovery, fork, hip_events, state, status::store,
-    variables::truth, worker,
+    activation, codeobj, context, counting, device, discovery, fork, hip_events, state,
+    status::store, variables::truth, worker,
 };
 
 /// A tool that accepted its configuration.

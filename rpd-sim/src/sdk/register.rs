@@ -14,9 +14,9 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::{
-    allocation, codeobj, context, counting, device, discovery, foreign, graphs, hip_events, intercept,
-    lifecycle, marker, registration_library, runtime, state, stream_wrap as stream, trace,
-    variables::truth, wrap,
+    allocation, codeobj, context, counting, device, discovery, foreign, graphs, hip_events,
+    intercept, lifecycle, marker, registration_library, runtime, state, stream_wrap as stream,
+    trace, variables::truth, wrap,
 };
 use crate::api::table::{self, Code, Library, Slot, count, next};
 

@@ -305,9 +305,21 @@ fn events_are_a_list_of_their_own_in_json() {
     assert_eq!(records.len(), 5);
     for record in records {
         assert_eq!(record["kind"], 38);
-        assert!(record["hip_event_handle"].as_u64().is_some_and(|handle| handle > 0));
-        assert!(record["stream_id"]["handle"].as_u64().is_some_and(|stream| stream > 0));
-        assert!(record["queue_id"]["handle"].as_u64().is_some_and(|queue| queue > 0));
+        assert!(
+            record["hip_event_handle"]
+                .as_u64()
+                .is_some_and(|handle| handle > 0)
+        );
+        assert!(
+            record["stream_id"]["handle"]
+                .as_u64()
+                .is_some_and(|stream| stream > 0)
+        );
+        assert!(
+            record["queue_id"]["handle"]
+                .as_u64()
+                .is_some_and(|queue| queue > 0)
+        );
     }
 }
 
@@ -315,16 +327,26 @@ fn events_are_a_list_of_their_own_in_json() {
 #[test]
 fn files_of_a_run_in_csv_have_no_events_and_a_warning_says_so() {
     let outcome = events(&["-f", "csv"], "events");
-    assert!(!outcome.files().iter().any(|file| file.contains("hip_event")));
+    assert!(
+        !outcome
+            .files()
+            .iter()
+            .any(|file| file.contains("hip_event"))
+    );
     let warnings = outcome.stderr.lines().filter(|line| line.contains("rocpd"));
     assert_eq!(warnings.count(), 1, "{}", outcome.stderr);
 }
 
 #[test]
 fn events_are_refused_where_the_provider_has_none() {
-    let outcome = Rpd::new(["--hip-event-trace", "--provider", "direct"]).workload("graphs", &["events"]);
+    let outcome =
+        Rpd::new(["--hip-event-trace", "--provider", "direct"]).workload("graphs", &["events"]);
     assert_ne!(outcome.code(), 0);
-    assert!(outcome.stderr.contains("`direct` has no HIP events"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("`direct` has no HIP events"),
+        "{}",
+        outcome.stderr
+    );
     let outcome = Rpd::new(["--hip-event-trace", "--provider", "sdk", "-f", "rocpd"])
         .env("RPD_SIM_SDK", "1.3")
         .workload("graphs", &["events"])

@@ -65,7 +65,7 @@ impl Sums {
             sums.launches += 1;
             sums.launching += duration(launches.start[index], launches.end[index]);
         }
-        let mut labels = KernelLabels::new(session, names);
+        let labels = KernelLabels::new(session, names);
         let dispatches = &session.dispatches;
         if !dispatches.graph.is_empty() {
             for index in dispatches.indices() {
