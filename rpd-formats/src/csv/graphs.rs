@@ -12,9 +12,9 @@ use crate::file::TextFile;
 
 /// A file that is made of databases only.
 pub(super) struct ConvertedFile {
-    /// Its name behind the prefix.
+    /// Name of the file, behind the prefix.
     pub(super) name: &'static str,
-    /// Number of its rows.
+    /// Number of rows of a session.
     pub(super) rows: fn(&Session) -> usize,
     /// Writes the header, where the shape has one, and the rows.
     pub(super) write: fn(&mut TextFile, &Session, &Options, &Shape) -> Result<(), WriteError>,

@@ -105,7 +105,7 @@ pub(super) fn write<'a>(
     ))?;
     insert.execute(params![
         "schema_version",
-        Version::of_session(session).text()
+        Version::from_session(session).text()
     ])?;
     insert.execute(params!["uuid", names.suffix])?;
     insert.execute(params!["guid", names.guid])?;
@@ -161,7 +161,7 @@ impl<'a> Texts<'a> {
         add("");
         Kind::all().for_each(|kind| add(kind.file_name()));
         for (version, text) in LATER_TEXTS {
-            if version <= Version::of_session(session) {
+            if version <= Version::from_session(session) {
                 add(text);
             }
         }

@@ -161,7 +161,7 @@ fn create(
     session: &Session,
     options: &Options,
 ) -> rusqlite::Result<()> {
-    let version = Version::of_session(session);
+    let version = Version::from_session(session);
     connection.execute_batch(&names.fill_in(&tables::create(options.layout, version)))?;
     connection.execute_batch(&names.fill_in(INDICES))?;
     stacks::create(connection, names, session, options)?;

@@ -17,6 +17,7 @@ use super::read::InputFile;
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
 use super::stacks;
+use super::tables::has_graph_columns;
 use super::{EVENT_VIEWS, GRAPH_VIEWS, is_known_view, samples, traces, views};
 use crate::table::Cell;
 
@@ -396,13 +397,6 @@ fn condition(base: &str, window: &Window) -> String {
 
 /// The view that only databases with call stacks have.
 const STACKED: &str = "rpd_api_stack";
-
-/// Whether a table or view with these columns has those of graphs.
-pub(super) fn has_graph_columns(columns: &[String]) -> bool {
-    ["graph_exec_id", "graph_node_id"]
-        .iter()
-        .all(|name| columns.iter().any(|column| column == name))
-}
 
 /// The statements that make the views that join tables: those of call stacks, PC samples, thread traces, graphs and HIP events if
 /// the databases have such tables. `has_graphs`: dispatches and copies have columns of graphs.

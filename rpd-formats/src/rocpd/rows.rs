@@ -290,7 +290,7 @@ impl<'a> Writer<'a> {
 
     fn copies(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.copies;
-        let with_graphs = Version::of_session(self.session) >= Version::Graphs;
+        let with_graphs = Version::from_session(self.session) >= Version::Graphs;
         let columns = [
             <CopyRecord<'_> as Columns<RowWriter<'_>>>::NAMES,
             graph_columns(with_graphs),

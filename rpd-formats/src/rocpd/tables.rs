@@ -40,7 +40,7 @@ impl Version {
     }
 
     /// The first version that has a place for all records of a session: readers of older versions read what they can.
-    pub(super) fn of_session(session: &Session) -> Version {
+    pub(super) fn from_session(session: &Session) -> Version {
         let has_graphs = !session.graph_launches.is_empty()
             || [&session.dispatches, &session.counted.dispatches]
                 .iter()
@@ -56,7 +56,7 @@ impl Version {
     }
 
     /// The version that a line of `schema.sql` is marked with.
-    fn of_line(line: &str) -> Version {
+    fn from_line(line: &str) -> Version {
         let text = line.split_once(SINCE).map_or("3", |(_, since)| since);
         let all = [
             Version::First,
@@ -96,7 +96,7 @@ impl Table {
         let (first, rest) = rest.split_once('\n')?;
         let lines = rest.lines().map(str::trim).take_while(|line| *line != ")");
         let columns = lines.map(|line| {
-            let since = Version::of_line(line);
+            let since = Version::from_line(line);
             let line = line.split_once(SINCE).map_or(line, |(line, _)| line);
             let (is_constant, is_id) = (line.ends_with(CONSTANT), line.ends_with(ID));
             let line = line.trim_end_matches(CONSTANT).trim_end_matches(ID);
@@ -111,7 +111,7 @@ impl Table {
         });
         Some(Table {
             base,
-            since: Version::of_line(first),
+            since: Version::from_line(first),
             columns: columns.collect(),
         })
     }
@@ -164,6 +164,13 @@ pub(super) fn columns_of(base: &str) -> Option<Vec<&'static str>> {
         .filter(|column| column.since != Version::Spm)
         .map(|column| column.name.trim_matches('"'));
     Some(names.collect())
+}
+
+/// Whether a table or view with these columns has those of graphs.
+pub(super) fn has_graph_columns(columns: &[String]) -> bool {
+    ["graph_exec_id", "graph_node_id"]
+        .iter()
+        .all(|name| columns.iter().any(|column| column == name))
 }
 
 /// Statements that make the tables of a version.

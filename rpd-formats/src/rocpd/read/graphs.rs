@@ -5,7 +5,7 @@ use rpd_core::session::{GraphLaunchRow, GraphLaunchTable, Growth, HipEventRow, H
 use rpd_core::spool::format::{GraphNode, event_operation};
 use rusqlite::{Result, Row};
 
-use super::super::query::has_graph_columns;
+use super::super::tables::has_graph_columns;
 use super::counters;
 use super::events::Events;
 use super::info::Info;

@@ -16,9 +16,9 @@ use rpd_core::storage::column::Storage;
 use rusqlite::Result;
 use serde_json::Value;
 
-use super::super::query::has_graph_columns;
 use super::super::stack_views::FIRST_MADE_UP;
 use super::super::symbols::{INTERPRETER_FRAMES, RUNTIME_FRAMES};
+use super::super::tables::has_graph_columns;
 use super::agent::{from_json, number};
 use super::counters::columns;
 use super::scan::{Source, bits, integer, text, word};
