@@ -29,6 +29,12 @@ fn enums_of_tracing_have_the_values_of_the_headers() {
         rocprofiler_code_object_operation_t "ROCPROFILER_CODE_OBJECT_" {
             NONE 0, LOAD 1, DEVICE_KERNEL_SYMBOL_REGISTER 2, HOST_KERNEL_SYMBOL_REGISTER 3, LAST 4,
         }
+        rocprofiler_hip_graph_operation_t "ROCPROFILER_HIP_GRAPH_OPERATION_" {
+            NONE 0, EXEC_CREATE 1, EXEC_DESTROY 2, EXEC_LAUNCH 3, LAST 4,
+        }
+        rocprofiler_hip_event_operation_t "ROCPROFILER_HIP_EVENT_" {
+            NONE 0, RECORD 1, WAIT 2, LAST 3,
+        }
         rocprofiler_hip_stream_operation_t "ROCPROFILER_HIP_STREAM_" {
             NONE 0, CREATE 1, DESTROY 2, SET 3, LAST 4,
         }
@@ -259,7 +265,7 @@ fn enums_of_statuses_and_agents_have_the_values_of_the_headers() {
             NONE 0, HSA_CORE_API 1, HSA_AMD_EXT_API 2, HSA_IMAGE_EXT_API 3, HSA_FINALIZE_EXT_API 4,
             HIP_RUNTIME_API 5, HIP_COMPILER_API 6, MARKER_CORE_API 7, MARKER_CONTROL_API 8, MARKER_NAME_API 9,
             MEMORY_COPY 10, KERNEL_DISPATCH 11, SCRATCH_MEMORY 12, RCCL_API 13, OMPT 14, MEMORY_ALLOCATION 15,
-            ROCDECODE_API 16, ROCJPEG_API 17, MARKER_CORE_RANGE_API 18, LAST 19,
+            ROCDECODE_API 16, ROCJPEG_API 17, MARKER_CORE_RANGE_API 18, HIP_EVENT 19, LAST 20,
         }
     }
 }

@@ -313,6 +313,29 @@ mod tests {
         assert_eq!(code, Some(c"CODE_OBJECT_LOAD"));
     }
 
+    /// sdk-newer-4 and sdk-newer-5
+    #[test]
+    fn newer_kinds_have_their_operations() {
+        let names = |kind| {
+            let operations = callback_operations(kind).expect("operations").names;
+            let texts = operations.iter().map(|name| name.to_string_lossy());
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names(CallbackKind::HIP_GRAPH),
+            [
+                "HIP_GRAPH_OPERATION_NONE",
+                "HIP_GRAPH_OPERATION_EXEC_CREATE",
+                "HIP_GRAPH_OPERATION_EXEC_DESTROY",
+                "HIP_GRAPH_OPERATION_EXEC_LAUNCH",
+            ]
+        );
+        assert_eq!(
+            names(CallbackKind::HIP_EVENT),
+            ["HIP_EVENT_NONE", "HIP_EVENT_RECORD", "HIP_EVENT_WAIT"]
+        );
+    }
+
     #[test]
     fn name_queries_answer_as_the_reference_says() {
         let (mut name, mut length) = (ptr::null(), 0u64);
