@@ -154,7 +154,9 @@ pub struct Memcpy {
     reserved_0: [u8; 16],
     /// Id of the node of a graph that it is; 0 for none.
     pub graph_node: u64,
-    reserved_1: [u8; 16],
+    /// Number of the graph; 0 for none.
+    pub graph: u32,
+    reserved_1: [u8; 12],
 }
 
 crate::offsets!(Memcpy {
@@ -171,6 +173,7 @@ crate::offsets!(Memcpy {
     stream = 40,
     correlation = 44,
     graph_node = 64,
+    graph = 72,
 } size 88);
 
 /// A copy between devices.
@@ -203,7 +206,9 @@ pub struct MemcpyPeer {
     reserved_3: [u8; 8],
     /// Id of the node of a graph that it is; 0 for none.
     pub graph_node: u64,
-    reserved_4: [u8; 16],
+    /// Number of the graph; 0 for none.
+    pub graph: u32,
+    reserved_4: [u8; 12],
 }
 
 crate::offsets!(MemcpyPeer {
@@ -218,6 +223,7 @@ crate::offsets!(MemcpyPeer {
     destination_device = 52,
     correlation = 60,
     graph_node = 72,
+    graph = 80,
 } size 96);
 
 /// Memory that was filled.
@@ -248,7 +254,9 @@ pub struct Memset {
     reserved_1: [u8; 12],
     /// Id of the node of a graph that it is; 0 for none.
     pub graph_node: u64,
-    reserved_2: [u8; 16],
+    /// Number of the graph; 0 for none.
+    pub graph: u32,
+    reserved_2: [u8; 12],
 }
 
 crate::offsets!(Memset {
@@ -263,6 +271,7 @@ crate::offsets!(Memset {
     correlation = 44,
     memory_kind = 50,
     graph_node = 64,
+    graph = 72,
 } size 88);
 
 /// Memory that was allocated or freed.

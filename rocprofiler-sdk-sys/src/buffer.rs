@@ -9,15 +9,17 @@ use crate::args::{
 use crate::ids::{
     rocprofiler_address_t, rocprofiler_agent_id_t, rocprofiler_async_correlation_id_t,
     rocprofiler_buffer_id_t, rocprofiler_context_id_t, rocprofiler_correlation_id_t,
-    rocprofiler_dim3_t, rocprofiler_dispatch_id_t, rocprofiler_kernel_id_t, rocprofiler_queue_id_t,
-    rocprofiler_thread_id_t, rocprofiler_timestamp_t, rocprofiler_tracing_operation_t,
+    rocprofiler_dim3_t, rocprofiler_dispatch_id_t, rocprofiler_graph_exec_id_t,
+    rocprofiler_kernel_id_t, rocprofiler_queue_id_t, rocprofiler_thread_id_t,
+    rocprofiler_timestamp_t, rocprofiler_tracing_operation_t,
 };
 use crate::kinds::rocprofiler_buffer_tracing_kind_t;
 use crate::macros::{c_enum, c_struct};
 use crate::operations::{
-    rocprofiler_kernel_dispatch_operation_t, rocprofiler_memory_allocation_operation_t,
-    rocprofiler_memory_copy_operation_t, rocprofiler_runtime_initialization_operation_t,
-    rocprofiler_scratch_alloc_flag_t, rocprofiler_scratch_memory_operation_t,
+    rocprofiler_hip_event_operation_t, rocprofiler_kernel_dispatch_operation_t,
+    rocprofiler_memory_allocation_operation_t, rocprofiler_memory_copy_operation_t,
+    rocprofiler_runtime_initialization_operation_t, rocprofiler_scratch_alloc_flag_t,
+    rocprofiler_scratch_memory_operation_t,
 };
 
 c_struct! {
@@ -445,5 +447,90 @@ c_struct! {
         pub timestamp: rocprofiler_timestamp_t,
         /// The id that is no longer in use.
         pub internal_correlation_id: u64,
+    }
+}
+
+c_struct! {
+    /// A launch of a HIP graph that succeeded; times are those of the call, on the host.
+    struct rocprofiler_buffer_tracing_hip_graph_record_t {
+        /// Meaningful bytes of this struct: 96. Releases with a correlation id of 16 bytes have
+        /// [`rocprofiler_buffer_tracing_hip_graph_async_record_t`], and 88.
+        pub size: u64,
+        /// `HIP_GRAPH`.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Always 0.
+        pub operation: rocprofiler_tracing_operation_t,
+        /// Correlation id of the call that launched the graph; 0 when it is not traced.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Thread that launched the graph.
+        pub thread_id: rocprofiler_thread_id_t,
+        /// Begin of the call.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End of the call.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Agent of the stream.
+        pub agent_id: rocprofiler_agent_id_t,
+        /// Always 0.
+        pub queue_id: rocprofiler_queue_id_t,
+        /// Number of the executable graph.
+        pub graph_exec_id: rocprofiler_graph_exec_id_t,
+        /// Kernels that the call submitted.
+        pub kernel_dispatch_count: u64,
+    }
+}
+
+c_struct! {
+    /// As [`rocprofiler_buffer_tracing_hip_graph_record_t`], with a correlation id of 16 bytes.
+    struct rocprofiler_buffer_tracing_hip_graph_async_record_t {
+        /// Meaningful bytes of this struct: 88.
+        pub size: u64,
+        /// `HIP_GRAPH`.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Always 0.
+        pub operation: rocprofiler_tracing_operation_t,
+        /// Correlation id of the call that launched the graph; 0 when it is not traced.
+        pub correlation_id: rocprofiler_async_correlation_id_t,
+        /// Thread that launched the graph.
+        pub thread_id: rocprofiler_thread_id_t,
+        /// Begin of the call.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End of the call.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Agent of the stream.
+        pub agent_id: rocprofiler_agent_id_t,
+        /// Always 0.
+        pub queue_id: rocprofiler_queue_id_t,
+        /// Number of the executable graph.
+        pub graph_exec_id: rocprofiler_graph_exec_id_t,
+        /// Kernels that the call submitted.
+        pub kernel_dispatch_count: u64,
+    }
+}
+
+c_struct! {
+    /// Work of the device for a HIP event.
+    struct rocprofiler_buffer_tracing_hip_event_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// `HIP_EVENT`.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// RECORD or WAIT.
+        pub operation: rocprofiler_hip_event_operation_t,
+        /// Correlation id of the call.
+        pub correlation_id: rocprofiler_async_correlation_id_t,
+        /// Thread that made the call.
+        pub thread_id: rocprofiler_thread_id_t,
+        /// Begin on the device.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End on the device.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Agent of the queue.
+        pub agent_id: rocprofiler_agent_id_t,
+        /// Queue of the work.
+        pub queue_id: rocprofiler_queue_id_t,
+        /// The `hipEvent_t` of the program.
+        pub hip_event_handle: u64,
+        /// Queue that the event was recorded on.
+        pub source_queue_id: rocprofiler_queue_id_t,
     }
 }

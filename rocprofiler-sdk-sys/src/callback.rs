@@ -12,9 +12,9 @@ use crate::args::{
 use crate::buffer::rocprofiler_kernel_dispatch_info_t;
 use crate::ids::{
     rocprofiler_address_t, rocprofiler_agent_id_t, rocprofiler_context_id_t,
-    rocprofiler_correlation_id_t, rocprofiler_queue_id_t, rocprofiler_stream_id_t,
-    rocprofiler_thread_id_t, rocprofiler_timestamp_t, rocprofiler_tracing_operation_t,
-    rocprofiler_user_data_t,
+    rocprofiler_correlation_id_t, rocprofiler_graph_exec_id_t, rocprofiler_queue_id_t,
+    rocprofiler_stream_id_t, rocprofiler_thread_id_t, rocprofiler_timestamp_t,
+    rocprofiler_tracing_operation_t, rocprofiler_user_data_t,
 };
 use crate::kinds::rocprofiler_callback_tracing_kind_t;
 use crate::macros::{c_enum, c_struct};
@@ -276,6 +276,39 @@ c_struct! {
         pub stream_value: rocprofiler_address_t,
     }
 }
+
+c_struct! {
+    /// Payload of `HIP_GRAPH`: an executable graph is made, destroyed or launched.
+    struct rocprofiler_callback_tracing_hip_graph_data_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// Number of the executable graph.
+        pub graph_exec_id: rocprofiler_graph_exec_id_t,
+        /// The `hipGraphExec_t` of the program.
+        pub graph_exec_value: rocprofiler_address_t,
+    }
+}
+
+c_struct! {
+    /// Payload of `HIP_EVENT`: the device records an event or waits for one. Times are 0 before that is complete.
+    struct rocprofiler_callback_tracing_hip_event_data_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// Begin on the device.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End on the device.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Agent of the queue.
+        pub agent_id: rocprofiler_agent_id_t,
+        /// Queue of the work.
+        pub queue_id: rocprofiler_queue_id_t,
+        /// The `hipEvent_t` of the program.
+        pub hip_event_handle: u64,
+        /// Queue that the event was recorded on.
+        pub source_queue_id: rocprofiler_queue_id_t,
+    }
+}
+
 c_struct! {
     /// Arguments of the events that have none.
     struct rocprofiler_scratch_memory_no_args {

@@ -15,6 +15,8 @@ c_handle! {
     rocprofiler_queue_id_t
     /// A HIP stream; 0 is the null stream.
     rocprofiler_stream_id_t
+    /// An executable HIP graph: a number in its process, from 1; 0 for none.
+    rocprofiler_graph_exec_id_t
     /// A counter as one agent has it: agents of the same target have different handles.
     rocprofiler_counter_id_t
     /// A set of counters that is collected together on one agent.

@@ -71,8 +71,20 @@ c_enum! {
         KFD_QUEUE = 31 => c"ROCPROFILER_BUFFER_TRACING_KFD_QUEUE",
         /// ROCTx ranges, start and end joined.
         MARKER_CORE_RANGE_API = 32 => c"ROCPROFILER_BUFFER_TRACING_MARKER_CORE_RANGE_API",
+        /// Launches of HIP graphs; SDK 1.3.
+        HIP_GRAPH = 33 => c"ROCPROFILER_BUFFER_TRACING_HIP_GRAPH",
+        /// rocSHMEM calls; SDK 1.3.
+        ROCSHMEM_API = 34 => c"ROCPROFILER_BUFFER_TRACING_ROCSHMEM_API",
+        /// rocSHMEM calls with arguments; SDK 1.3.
+        ROCSHMEM_API_EXT = 35 => c"ROCPROFILER_BUFFER_TRACING_ROCSHMEM_API_EXT",
+        /// hipFile calls; SDK 1.3.5.
+        HIPFILE_API = 36 => c"ROCPROFILER_BUFFER_TRACING_HIPFILE_API",
+        /// hipFile calls with arguments; SDK 1.3.5.
+        HIPFILE_API_EXT = 37 => c"ROCPROFILER_BUFFER_TRACING_HIPFILE_API_EXT",
+        /// HIP events on the device; SDK 1.4.1.
+        HIP_EVENT = 38 => c"ROCPROFILER_BUFFER_TRACING_HIP_EVENT",
         /// End marker of this version of the list.
-        LAST = 33 => c"ROCPROFILER_BUFFER_TRACING_LAST",
+        LAST = 39 => c"ROCPROFILER_BUFFER_TRACING_LAST",
     }
 }
 
@@ -123,8 +135,18 @@ c_enum! {
         HIP_STREAM = 20 => c"ROCPROFILER_CALLBACK_TRACING_HIP_STREAM",
         /// ROCTx ranges, start and end joined.
         MARKER_CORE_RANGE_API = 21 => c"ROCPROFILER_CALLBACK_TRACING_MARKER_CORE_RANGE_API",
+        /// Executable HIP graphs and their launches; SDK 1.3.
+        HIP_GRAPH = 22 => c"ROCPROFILER_CALLBACK_TRACING_HIP_GRAPH",
+        /// rocSHMEM calls; SDK 1.3.
+        ROCSHMEM_API = 23 => c"ROCPROFILER_CALLBACK_TRACING_ROCSHMEM_API",
+        /// hipFile calls; SDK 1.3.5.
+        HIPFILE_API = 24 => c"ROCPROFILER_CALLBACK_TRACING_HIPFILE_API",
+        /// HIP events on the device; SDK 1.4.1.
+        HIP_EVENT = 25 => c"ROCPROFILER_CALLBACK_TRACING_HIP_EVENT",
+        /// Dispatches that are run several times; SDK 1.4.1.
+        KERNEL_REPLAY = 26 => c"ROCPROFILER_CALLBACK_TRACING_KERNEL_REPLAY",
         /// End marker of this version of the list.
-        LAST = 22 => c"ROCPROFILER_CALLBACK_TRACING_LAST",
+        LAST = 27 => c"ROCPROFILER_CALLBACK_TRACING_LAST",
     }
 }
 
@@ -169,7 +191,9 @@ c_enum! {
         ROCJPEG_API = 17 => c"ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_ROCJPEG_API",
         /// ROCTx ranges, start and end joined.
         MARKER_CORE_RANGE_API = 18 => c"ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_MARKER_CORE_RANGE_API",
+        /// HIP events on the device; SDK 1.4.1.
+        HIP_EVENT = 19 => c"ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_HIP_EVENT",
         /// End marker of this version of the list.
-        LAST = 19 => c"ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_LAST",
+        LAST = 20 => c"ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_LAST",
     }
 }

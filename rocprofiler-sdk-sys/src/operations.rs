@@ -35,6 +35,36 @@ c_enum! {
 }
 
 c_enum! {
+    /// Operations of `HIP_GRAPH` callbacks; records have operation 0.
+    rocprofiler_hip_graph_operation_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_HIP_GRAPH_OPERATION_NONE",
+        /// An executable graph was made; phase NONE.
+        EXEC_CREATE = 1 => c"ROCPROFILER_HIP_GRAPH_OPERATION_EXEC_CREATE",
+        /// An executable graph was destroyed; phase NONE.
+        EXEC_DESTROY = 2 => c"ROCPROFILER_HIP_GRAPH_OPERATION_EXEC_DESTROY",
+        /// The calling thread launches an executable graph (enter to exit).
+        EXEC_LAUNCH = 3 => c"ROCPROFILER_HIP_GRAPH_OPERATION_EXEC_LAUNCH",
+        /// End marker of this version of the list.
+        LAST = 4 => c"ROCPROFILER_HIP_GRAPH_OPERATION_LAST",
+    }
+}
+
+c_enum! {
+    /// Operations of `HIP_EVENT` callbacks and records.
+    rocprofiler_hip_event_operation_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_HIP_EVENT_NONE",
+        /// The device records an event.
+        RECORD = 1 => c"ROCPROFILER_HIP_EVENT_RECORD",
+        /// The device waits for an event.
+        WAIT = 2 => c"ROCPROFILER_HIP_EVENT_WAIT",
+        /// End marker of this version of the list.
+        LAST = 3 => c"ROCPROFILER_HIP_EVENT_LAST",
+    }
+}
+
+c_enum! {
     /// Operations of `MEMORY_COPY` records: the direction, by the types of the agents.
     rocprofiler_memory_copy_operation_t: u32 {
         /// No value.

@@ -33,7 +33,7 @@ typedef struct {
 typedef void (*callback_t)(callback_record_t, user_data_t*, void*);
 typedef int (*request_t)(uint64_t, handle_t, uint32_t, int32_t, uint64_t, user_data_t*, void*);
 
-enum { HSA = 1, HIP = 5, CONTROL = 8, OBJECT = 10, SCRATCH = 11, DISPATCH = 12, COPY = 13, ALLOCATION = 16, RUNTIME = 17, STREAM = 20, RANGE = 21 };
+enum { HSA = 1, HIP = 5, CONTROL = 8, OBJECT = 10, SCRATCH = 11, DISPATCH = 12, COPY = 13, ALLOCATION = 16, RUNTIME = 17, STREAM = 20, RANGE = 21, EVENTS = 22 };
 /* The buffer service numbers some kinds differently. */
 enum { DISPATCH_BUFFER = 11 };
 enum { NONE = 0, ENTER = 1, EXIT = 2 };
@@ -56,6 +56,8 @@ static const char* callback_kind_name(uint32_t kind) {
         case RUNTIME: return "RUNTIME_INITIALIZATION";
         case STREAM: return "HIP_STREAM";
         case RANGE: return "MARKER_CORE_RANGE_API";
+        /* A branch of the SDK has this kind where releases have HIP_GRAPH. */
+        case EVENTS: return "GPU_EVENTS";
         default: return NULL;
     }
 }
@@ -104,7 +106,7 @@ int rocprofiler_query_callback_tracing_kind_operation_name(uint32_t kind, int op
     return give(callback_operation_name(kind, op), name, len);
 }
 int rocprofiler_iterate_callback_tracing_kinds(int (*visit)(uint32_t, void*), void* data) {
-    for (uint32_t kind = 0; kind < 22; ++kind) visit(kind, data);
+    for (uint32_t kind = 0; kind <= EVENTS; ++kind) visit(kind, data);
     return 0;
 }
 int rocprofiler_iterate_callback_tracing_kind_operations(uint32_t kind, int (*visit)(uint32_t, int, void*), void* data) {

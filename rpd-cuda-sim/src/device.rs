@@ -219,7 +219,8 @@ fn record(work: &Work, id: u32) -> Option<Record> {
                 .with(80, *shared)
                 .with(92, id)
                 .with(104, kernel.name().as_ptr() as u64)
-                .with(144, work.node);
+                .with(144, work.node)
+                .with(156, (work.node >> 32) as u32);
             let record = (0..3).fold(record, |record, axis| {
                 record
                     .with(52 + 4 * axis, grid[axis])
@@ -235,7 +236,8 @@ fn record(work: &Work, id: u32) -> Option<Record> {
                 .with(36, 1_u32)
                 .with(40, work.stream)
                 .with(44, id)
-                .with(64, work.node),
+                .with(64, work.node)
+                .with(72, (work.node >> 32) as u32),
         ),
         Action::Fill(_, byte, count) => (
             kind::MEMSET,
@@ -246,7 +248,8 @@ fn record(work: &Work, id: u32) -> Option<Record> {
                 .with(40, work.stream)
                 .with(44, id)
                 .with(50, 3_u16)
-                .with(64, work.node),
+                .with(64, work.node)
+                .with(72, (work.node >> 32) as u32),
         ),
     };
     cupti::records(number).then_some(record)

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use rpd_core::domain::Kind;
 use rpd_core::ids::OperationId;
-use rpd_core::session::Session;
+use rpd_core::session::{Session, event_operation_name};
+use rpd_core::spool::format::event_operation;
 
 /// Names of a kind and of its operations.
 type Names = (String, Vec<String>);
@@ -26,6 +27,10 @@ pub(crate) struct OperationNumbers {
     pub(crate) buffers: Vec<Names>,
     /// Operations of a completed dispatch.
     pub(crate) dispatch: Numbers,
+    /// Number of the kind of graph launches; 0 in a session without any.
+    pub(crate) graph_launches: usize,
+    /// Number of the kind of HIP events; 0 in a session without any.
+    pub(crate) hip_events: usize,
     by_id: Vec<Numbers>,
     kinds: HashMap<Kind, usize>,
 }
@@ -41,6 +46,8 @@ impl OperationNumbers {
                 kind: 0,
                 operation: 0,
             },
+            graph_launches: 0,
+            hip_events: 0,
             by_id: Vec::with_capacity(session.operations.len()),
             kinds: HashMap::new(),
         };
@@ -54,7 +61,25 @@ impl OperationNumbers {
             numbers.by_id.push(found);
         }
         numbers.dispatch = numbers.find(Kind::KernelDispatch, None, "KERNEL_DISPATCH_COMPLETE");
+        if !session.graph_launches.is_empty() {
+            numbers.graph_launches = numbers.named("HIP_GRAPH", &[]);
+        }
+        if !session.hip_events.is_empty() {
+            let operations = (0..=event_operation::WAIT).map(event_operation_name);
+            let operations: Vec<&str> = operations.collect();
+            numbers.hip_events = numbers.named("HIP_EVENT", &operations);
+        }
         numbers
+    }
+
+    /// The number of the buffer kind with this name, which is appended with its operations when the provider lacks it.
+    fn named(&mut self, name: &str, operations: &[&str]) -> usize {
+        let found = self.buffers.iter().position(|(other, _)| other == name);
+        found.unwrap_or_else(|| {
+            let operations = operations.iter().map(|&operation| operation.to_owned());
+            self.buffers.push((name.to_owned(), operations.collect()));
+            self.buffers.len() - 1
+        })
     }
 
     /// The numbers of an operation, which must be one of the session's.

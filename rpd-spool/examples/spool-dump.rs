@@ -244,6 +244,15 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         RecordKind::TracePart => write!(out, "{:?}", parse!(format::TracePart).0)?,
         RecordKind::CodeBytes => write!(out, "{:?}", parse!(format::CodeBytes).0)?,
         RecordKind::CodeContent => write!(out, "{:?}", parse!(format::CodeContent).0)?,
+        RecordKind::GraphLaunch => write!(out, "{:?}", parse!(format::GraphLaunch).0)?,
+        RecordKind::HipEvent => {
+            write!(
+                out,
+                "{} {:?}",
+                record.header.aux,
+                parse!(format::HipEvent).0
+            )?;
+        }
         RecordKind::PcSample => write!(out, "{:?}", parse!(format::PcSample).0)?,
         RecordKind::RemovedTotal => write!(out, "{:?}", parse!(format::RemovedTotal).0)?,
         RecordKind::DeviceTotal => {

@@ -33,6 +33,10 @@ pub struct Traces {
     pub memory_allocation: bool,
     /// Scratch operations.
     pub scratch_memory: bool,
+    /// Launches of HIP graphs, and which of them dispatches and copies belong to.
+    pub hip_graph: bool,
+    /// HIP events on the device.
+    pub hip_event: bool,
     /// RCCL calls.
     pub rccl: bool,
     /// rocDecode calls.
@@ -264,6 +268,8 @@ pub struct CollectorOptions {
     /// Obey pause and resume only when markers are traced or regions are selected, and push marks on the stack that
     /// renames kernels, as rocprofv3 does.
     pub original_semantics: bool,
+    /// Whether a trace that needs a newer SDK was requested by its own option, so that its absence is reported.
+    pub newer_sdk: bool,
     /// Variables of the target that go into the recording.
     pub environment: EnvironmentSelection,
     /// Variables in addition, which names of outputs refer to. Letters, digits and underscores only.
@@ -330,6 +336,7 @@ impl CollectorOptions {
             recent_bytes: _,
             spool_limit: _,
             in_pieces: _,
+            newer_sdk: _,
         } = self;
         traces.any() || sampling.is_some() || thread_trace.is_some()
     }
@@ -365,6 +372,8 @@ const FLAGS: &[Flag] = &flags! {
     "memory_copy" => traces.memory_copy;
     "memory_allocation" => traces.memory_allocation;
     "scratch_memory" => traces.scratch_memory;
+    "hip_graph" => traces.hip_graph;
+    "hip_event" => traces.hip_event;
     "rccl" => traces.rccl;
     "rocdecode" => traces.rocdecode;
     "rocjpeg" => traces.rocjpeg;
@@ -380,6 +389,7 @@ const FLAGS: &[Flag] = &flags! {
     "kokkos" => kokkos;
     "original_semantics" => original_semantics;
     "in_pieces" => in_pieces;
+    "newer_sdk" => newer_sdk;
     "selected_regions" => selected_regions;
     "selected_regions_ref_count" => selected_regions_ref_count;
     "kernel_include" => counters.include;

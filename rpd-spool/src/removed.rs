@@ -104,6 +104,14 @@ impl Removed {
                 let (found, _) = format::PcSample::read_from_prefix(bytes).ok()?;
                 row(0, found.time, found.time, 0)
             }
+            RecordKind::GraphLaunch => {
+                let (found, _) = format::GraphLaunch::read_from_prefix(bytes).ok()?;
+                row(found.exec.into(), found.start, found.end, 0)
+            }
+            RecordKind::HipEvent => {
+                let (found, _) = format::HipEvent::read_from_prefix(bytes).ok()?;
+                row(header.aux.into(), found.start, found.end, 0)
+            }
             _ => None,
         }
     }

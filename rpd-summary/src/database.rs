@@ -274,7 +274,9 @@ impl DatabaseSums {
                     | Table::Dispatches
                     | Table::Copies
                     | Table::Counted
-                    | Table::Samples => name,
+                    | Table::Samples
+                    | Table::GraphLaunches
+                    | Table::HipEvents => name,
                 };
                 let key = self.key(name, rank, *view);
                 self.groups.add(GroupRow { key, ..group })?;

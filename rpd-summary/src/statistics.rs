@@ -167,7 +167,12 @@ impl Records {
         kernels: KernelNames,
         names: &mut ExtendedStrings<'_>,
     ) -> Result<(), SummaryError> {
-        let with_durations = |table| !matches!(table, Table::Samples | Table::Counted);
+        let with_durations = |table| {
+            !matches!(
+                table,
+                Table::Samples | Table::Counted | Table::GraphLaunches | Table::HipEvents
+            )
+        };
         let removed = session.removed.iter();
         let removed = removed.filter(|total| with_durations(total.table));
         self.groups.push_groups(removed.map(|total| {
@@ -236,6 +241,8 @@ impl<'a> Statistics<'a> {
                 Table::Counted => {}
                 // Samples have no durations.
                 Table::Samples => {}
+                // Their times are those of calls, or of barriers; `rpd summary --graphs` adds launches up.
+                Table::GraphLaunches | Table::HipEvents => {}
             }
         }
 

@@ -51,6 +51,7 @@ program capture capture -lhip
 program capture-limits capture-limits -lhip
 program capture-memory capture-memory -lhip
 program capture-order capture-order -lhip
+program graphs graphs -lhip
 program jit jit -rdynamic -lhip
 program capture-graphs capture-graphs -lhip
 program capture-images capture-images -lhip

@@ -296,6 +296,25 @@ fn callback_payloads_have_the_layout_of_the_headers() {
         rocprofiler_callback_tracing_hip_stream_data_t 24 {
             size 0 8, stream_id 8 8, stream_value 16 8,
         }
+        rocprofiler_callback_tracing_hip_graph_data_t 24 {
+            size 0 8, graph_exec_id 8 8, graph_exec_value 16 8,
+        }
+        rocprofiler_callback_tracing_hip_event_data_t 56 {
+            size 0 8, start_timestamp 8 8, end_timestamp 16 8, agent_id 24 8, queue_id 32 8,
+            hip_event_handle 40 8, source_queue_id 48 8,
+        }
+        rocprofiler_buffer_tracing_hip_graph_record_t 96 {
+            size 0 8, kind 8 4, operation 12 4, correlation_id 16 24, thread_id 40 8, start_timestamp 48 8,
+            end_timestamp 56 8, agent_id 64 8, queue_id 72 8, graph_exec_id 80 8, kernel_dispatch_count 88 8,
+        }
+        rocprofiler_buffer_tracing_hip_graph_async_record_t 88 {
+            size 0 8, kind 8 4, operation 12 4, correlation_id 16 16, thread_id 32 8, start_timestamp 40 8,
+            end_timestamp 48 8, agent_id 56 8, queue_id 64 8, graph_exec_id 72 8, kernel_dispatch_count 80 8,
+        }
+        rocprofiler_buffer_tracing_hip_event_record_t 88 {
+            size 0 8, kind 8 4, operation 12 4, correlation_id 16 16, thread_id 32 8, start_timestamp 40 8,
+            end_timestamp 48 8, agent_id 56 8, queue_id 64 8, hip_event_handle 72 8, source_queue_id 80 8,
+        }
         rocprofiler_callback_tracing_code_object_load_data_t 88 {
             size 0 8, code_object_id 8 8, agent_id 16 8, agent_id 16 8, hsa_agent 24 8, uri 32 8,
             load_base 40 8, load_size 48 8, load_delta 56 8, storage_type 64 4,

@@ -109,6 +109,8 @@ enum Sort {
     Scratch,
     Counters,
     Samples,
+    GraphLaunches,
+    HipEvents,
     Stacks,
     Facts,
 }
@@ -126,6 +128,8 @@ impl Sort {
             Sort::Scratch => "scratch memory",
             Sort::Counters => "counters",
             Sort::Samples => "PC samples",
+            Sort::GraphLaunches => "graph launches",
+            Sort::HipEvents => "HIP events",
             Sort::Stacks => "call stacks",
             Sort::Facts => "names and facts",
         }
@@ -204,6 +208,8 @@ impl Recorded {
                 Table::Scratch => Sort::Scratch,
                 Table::Counted => Sort::Counters,
                 Table::Samples => Sort::Samples,
+                Table::GraphLaunches => Sort::GraphLaunches,
+                Table::HipEvents => Sort::HipEvents,
             },
             (RecordKind::Selected, _) => Sort::Counters,
             (

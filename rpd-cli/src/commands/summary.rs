@@ -1,6 +1,7 @@
 //! `rpd summary`: durations by domain, by rank, by region.
 
 mod by;
+mod graphs;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,9 @@ struct Arguments {
         conflicts_with = "summary_by_rank"
     )]
     by: Option<by::GroupBy>,
+    /// Instead of the usual tables, those of HIP and CUDA graphs: sums of each graph, and of each of its nodes
+    #[arg(long, conflicts_with_all = ["summary_by_rank", "by", "domain_summary", "region_categories"])]
+    graphs: bool,
     /// Message of ROCTx ranges in which all ranks wait for one another; may be given several times [default: MPI_Barrier]
     #[arg(long, value_name = "MESSAGE")]
     barrier: Vec<String>,
@@ -99,6 +103,14 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             prefix: output_file.filter(|name| !name.is_empty()),
         };
         by::run(&given, group_by, &paths, window.as_ref(), &files, compat)?;
+        return Ok(0);
+    }
+    if given.graphs {
+        let files = by::Files {
+            directory,
+            prefix: output_file.filter(|name| !name.is_empty()),
+        };
+        graphs::run(&given, &paths, window.as_ref(), &files, compat)?;
         return Ok(0);
     }
     let mut sums = DatabaseSums::new(compat);

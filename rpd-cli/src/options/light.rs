@@ -12,7 +12,7 @@ use crate::failure::Failure;
 const USUAL: u64 = 64 << 20;
 
 /// Options that request what a light recording does not have. Aggregates first: a message names the first.
-pub(super) fn without_place(given: &Given) -> [&Named; 24] {
+pub(super) fn without_place(given: &Given) -> [&Named; 26] {
     [
         &given.sys_trace,
         &given.runtime_trace,
@@ -29,6 +29,8 @@ pub(super) fn without_place(given: &Given) -> [&Named; 24] {
         &given.cuda_driver_trace,
         &given.hip_runtime_trace,
         &given.hip_compiler_trace,
+        &given.hip_graph_trace,
+        &given.hip_event_trace,
         &given.hsa_core_trace,
         &given.hsa_amd_trace,
         &given.hsa_image_trace,

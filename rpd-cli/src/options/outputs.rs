@@ -45,6 +45,7 @@ impl Resolver<'_> {
         self.warn_all(unused_perfetto_settings(given));
         let formats = formats(given, self.environment)?;
         self.warn_all(unused_library(given, &formats));
+        self.warn_all(without_events(given, &formats));
         self.warn_all(platform::unused_installation(given));
         let (directory, prefix) = names(given, self.environment)?;
         let ranks = ranks::resolve(given, self.environment)?;
@@ -201,6 +202,25 @@ fn unused_library(given: &Given, formats: &[Format]) -> Option<String> {
 }
 
 /// A warning about settings of a tracing service that rpd does without. What describes rpd anyway needs no warning.
+/// A warning when HIP events or launches of graphs are requested by name, and no format of the run has them.
+fn without_events(given: &Given, formats: &[Format]) -> Option<String> {
+    let requested = [&given.hip_event_trace, &given.hip_graph_trace];
+    let has_them = |format: &Format| match format {
+        Format::Rocpd | Format::Json | Format::Parquet => true,
+        Format::Csv | Format::Pftrace | Format::Otf2 | Format::Html => false,
+    };
+    let option = requested
+        .into_iter()
+        .find(|trace| trace.is_on() && !trace.is_included())?;
+    (!formats.iter().any(has_them)).then(|| {
+        format!(
+            "{}: {} has none of its records: add -f rocpd, which `rpd convert` makes CSV of",
+            option.flag(),
+            formats.first().map_or("no format", |format| format.word())
+        )
+    })
+}
+
 fn unused_perfetto_settings(given: &Given) -> Option<String> {
     let settings: [(&Named, bool); 4] = [
         (

@@ -129,7 +129,7 @@ impl Resolver<'_> {
     /// What is recorded; a warning or an error when that is nothing.
     fn recorded(&mut self, draft: &Draft, listing: bool) -> Result<Recorded, Failure> {
         let given = &draft.given;
-        let traces = traces::resolve(given);
+        let traces = traces::resolve(given, self.environment.compat);
         let (counters, auto) = self.counters(draft)?;
         let sampling = sampling::resolve(given, self.environment)?;
         sampling::check_counters(sampling, counters.any(), self.environment)?;
@@ -183,6 +183,9 @@ fn collector(
         cuda_graphs: given.cuda_graph_trace.value().unwrap_or_default(),
         spool_limit: None,
         in_pieces: false,
+        newer_sdk: [&given.hip_graph_trace, &given.hip_event_trace]
+            .iter()
+            .any(|trace| trace.is_on() && !trace.is_included()),
         streams: true,
         traces,
         hip_args: arguments_shown

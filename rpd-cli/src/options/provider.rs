@@ -41,6 +41,7 @@ pub(super) fn needs_sdk<'a>(
         recent_bytes: _,
         spool_limit: _,
         in_pieces: _,
+        newer_sdk: _,
     } = options;
     if counters.any() {
         // Groups of `pmc` are passes by now.
@@ -69,10 +70,16 @@ pub(super) fn needs_sdk<'a>(
         rocjpeg: _,
         cuda: _,
         cuda_driver: _,
+        hip_graph: _,
+        hip_event,
     } = *traces;
-    // The only trace that needs the SDK. Aggregates include it.
+    // The traces that need the SDK. Aggregates include them.
     if scratch_memory {
         return Some((&given.scratch_memory_trace, "scratch memory"));
+    }
+    // SDKs in use lack it: an aggregate alone is no reason for one.
+    if hip_event && !given.hip_event_trace.is_included() {
+        return Some((&given.hip_event_trace, "HIP events"));
     }
     if given.pc_sampling_beta_enabled.is_on() {
         return Some((&given.pc_sampling_beta_enabled, "PC sampling"));

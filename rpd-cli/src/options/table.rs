@@ -154,8 +154,10 @@ options! {
     Granular "Granular tracing" {
         hip_runtime_trace: bool = "Trace HIP runtime calls (hip*)", from("ROCPROF_HIP_RUNTIME_API_TRACE");
         hip_compiler_trace: bool = "Trace HIP compiler calls (__hip*)", from("ROCPROF_HIP_COMPILER_API_TRACE");
-        hip_graph_trace: bool = "Trace HIP graph launches", from("ROCPROF_HIP_GRAPH_TRACE"), newer();
-        hip_event_trace: bool = "Trace HIP events on the device", from("ROCPROF_HIP_EVENT_TRACE"), newer();
+        hip_graph_trace: bool = "Trace launches of HIP graphs, and record which graph and node dispatches and copies belong to (included in --hip-runtime-trace)",
+            from("ROCPROF_HIP_GRAPH_TRACE");
+        hip_event_trace: bool = "Trace HIP events on the device: the barriers that record one or wait for one; needs SDK 1.4 (included in --hip-runtime-trace)",
+            from("ROCPROF_HIP_EVENT_TRACE");
         hsa_core_trace: bool = "Trace HSA core calls (hsa_*)", from("ROCPROF_HSA_CORE_API_TRACE");
         hsa_amd_trace: bool = "Trace HSA calls of the AMD extension (hsa_amd_*)", from("ROCPROF_HSA_AMD_EXT_API_TRACE");
         hsa_image_trace: bool = "Trace HSA image calls (hsa_ext_image_*)", from("ROCPROF_HSA_IMAGE_EXT_API_TRACE");

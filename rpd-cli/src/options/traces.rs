@@ -1,6 +1,6 @@
 //! Traces: what aggregates include, and what is recorded.
 
-use rpd_core::compat::Difference;
+use rpd_core::compat::{Compat, Difference};
 use rpd_core::options::Traces;
 
 use super::given::Setting;
@@ -29,6 +29,7 @@ pub(super) const AGGREGATES: &[(Switch, &[Switch])] = aggregates! {
         scratch_memory_trace rccl_trace rocdecode_trace rocjpeg_trace cuda_trace;
     light: kernel_trace memory_copy_trace;
     hip_trace: hip_compiler_trace hip_runtime_trace;
+    hip_runtime_trace: hip_graph_trace hip_event_trace;
     hsa_trace: hsa_core_trace hsa_amd_trace hsa_image_trace hsa_finalizer_trace;
 };
 
@@ -44,7 +45,10 @@ pub(super) fn include_members(given: &mut Given) {
 }
 
 /// The traces that are on.
-pub(super) fn resolve(given: &Given) -> Traces {
+pub(super) fn resolve(given: &Given, compat: Compat) -> Traces {
+    // The version of the original that is followed has neither.
+    let without_graphs = compat.has(Difference::GraphTraces);
+    let is_on = |trace: &Setting<bool>| trace.is_on() && !(without_graphs && trace.is_included());
     Traces {
         hip_runtime: given.hip_runtime_trace.is_on(),
         hip_compiler: given.hip_compiler_trace.is_on(),
@@ -57,6 +61,8 @@ pub(super) fn resolve(given: &Given) -> Traces {
         memory_copy: given.memory_copy_trace.is_on(),
         memory_allocation: given.memory_allocation_trace.is_on(),
         scratch_memory: given.scratch_memory_trace.is_on(),
+        hip_graph: is_on(&given.hip_graph_trace),
+        hip_event: is_on(&given.hip_event_trace),
         rccl: given.rccl_trace.is_on(),
         rocdecode: given.rocdecode_trace.is_on(),
         rocjpeg: given.rocjpeg_trace.is_on(),

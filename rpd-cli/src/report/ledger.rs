@@ -269,6 +269,8 @@ fn counts(session: &Session, options: &Options) -> String {
             // Not traced but counted: see below.
             Table::Counted => vec![],
             Table::Samples => vec![(sampling, number, "PC sample")],
+            Table::GraphLaunches => vec![(traces.hip_graph, number, "graph launch")],
+            Table::HipEvents => vec![(traces.hip_event, number, "HIP event")],
         }
     });
     let mut texts = Vec::new();
@@ -279,6 +281,7 @@ fn counts(session: &Session, options: &Options) -> String {
         let text = match (number, noun) {
             (1, _) => format!("1 {noun}"),
             (_, "dispatch") => format!("{number} dispatches"),
+            (_, "graph launch") => format!("{number} graph launches"),
             _ => count(number, noun),
         };
         if traced && (common || number > 0) {
@@ -327,6 +330,8 @@ fn any_call(traces: &Traces) -> bool {
         memory_copy: _,
         memory_allocation: _,
         scratch_memory: _,
+        hip_graph: _,
+        hip_event: _,
     } = *traces;
     [
         hip_runtime,

@@ -448,7 +448,9 @@ pub(crate) fn records(session: &Session) -> u64 {
         | Table::Copies
         | Table::Allocations
         | Table::Scratch
-        | Table::Samples => session.records(*table),
+        | Table::Samples
+        | Table::GraphLaunches
+        | Table::HipEvents => session.records(*table),
     });
     records.sum::<usize>() as u64
 }

@@ -7,7 +7,7 @@ use cupti_sys::activity::{
     self, GraphTrace, Kernel, Memcpy, MemcpyPeer, Memory, Memset, Overhead, copy_kind, kind,
     memory_kind,
 };
-use rpd_spool::format::{Allocation, Copy, Dispatch};
+use rpd_spool::format::{Allocation, Copy, Dispatch, GraphNode};
 use rpd_spool::record::RecordKind;
 
 use super::origins::{self, Known, Origin};
@@ -137,6 +137,15 @@ fn dispatch(origin: &Origin, kernel: u64, device: u32, context: u32, stream_id: 
         group_size: 0,
         workgroup: [0; 3],
         grid: [0; 3],
+        graph: GraphNode::default(),
+    }
+}
+
+/// Graph and node of a record. CUPTI's ids of nodes have the number of the node in their lower half.
+fn node(graph: u32, node: u64) -> GraphNode {
+    GraphNode {
+        exec: graph,
+        node: if graph == 0 { 0 } else { node as u32 },
     }
 }
 
@@ -161,6 +170,7 @@ fn kernel(record: &Kernel) {
         group_size: record.static_shared + record.dynamic_shared,
         workgroup: record.block,
         grid,
+        graph: node(record.graph, record.graph_node),
         ..dispatch(
             &origin,
             number,
@@ -188,6 +198,7 @@ fn graph(record: &GraphTrace) {
     device_work::dispatch_complete(Dispatch {
         start: buffers::time(record.start),
         end: buffers::time(record.end),
+        graph: node(record.graph, 0),
         ..dispatch(
             &origin,
             number,
@@ -207,6 +218,7 @@ struct Moved {
     destination: u64,
     stream: u32,
     correlation: u32,
+    graph: GraphNode,
 }
 
 fn moved(moved: &Moved) {
@@ -229,6 +241,7 @@ fn moved(moved: &Moved) {
         stream: stream(moved.stream),
         region: origin.region,
         reserved: 0,
+        graph: moved.graph,
     });
 }
 
@@ -264,6 +277,7 @@ fn copy(record: &Memcpy) {
         destination,
         stream: record.stream,
         correlation: record.correlation,
+        graph: node(record.graph, record.graph_node),
     });
 }
 
@@ -276,6 +290,7 @@ fn peer_copy(record: &MemcpyPeer) {
         destination: devices::handle(record.destination_device),
         stream: record.stream,
         correlation: record.correlation,
+        graph: node(record.graph, record.graph_node),
     });
 }
 
@@ -292,6 +307,7 @@ fn fill(record: &Memset) {
         destination: agent,
         stream: record.stream,
         correlation: record.correlation,
+        graph: node(record.graph, record.graph_node),
     });
 }
 

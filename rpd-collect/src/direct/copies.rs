@@ -17,7 +17,7 @@ use super::hsa::{self, MISSING, SUCCESS, runtime};
 use super::pending::{Node, Pending, Signals, Work};
 use super::{agents, poller};
 use crate::recording::guard::Service;
-use crate::recording::{device_work, frames, thread};
+use crate::recording::{device_work, frames, graphs, thread};
 
 static SERVICE: Service = Service::new("memory copies");
 
@@ -132,6 +132,7 @@ fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
             stream,
             region,
             reserved: 0,
+            graph: graphs::copy(),
         };
         // Started before the copy is submitted, whose completion nobody else reads.
         poller::start();

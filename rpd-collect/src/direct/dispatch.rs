@@ -23,7 +23,7 @@ use super::hsa::{MISSING, SUCCESS, runtime};
 use super::pending::{Pending, Work};
 use super::{agents, borrowed, code_objects, poller, submissions};
 use crate::recording::guard::{self, Service};
-use crate::recording::{device_work, frames, meta, thread};
+use crate::recording::{device_work, frames, graphs, meta, thread};
 
 static SERVICE: Service = Service::new("kernel dispatches");
 
@@ -33,6 +33,13 @@ static NEXT_DISPATCH: AtomicU64 = AtomicU64::new(1);
 static NEXT_QUEUE: AtomicU64 = AtomicU64::new(1);
 /// Whether dispatches are counted and not recorded, because the program has paused recording.
 static COUNT_PAUSED: AtomicBool = AtomicBool::new(false);
+/// Whether dispatches are recorded; launches of graphs count them in either case.
+static RECORDED: AtomicBool = AtomicBool::new(true);
+
+/// Sets whether dispatches are recorded.
+pub(super) fn set_recorded(on: bool) {
+    RECORDED.store(on, Ordering::Relaxed);
+}
 
 /// Numbers dispatches from 1 again, for another recording of a process that is attached to.
 pub(super) fn number_anew() {
@@ -481,6 +488,11 @@ fn rewrite(
         before_submission(packet);
         return 1;
     }
+    if !RECORDED.load(Ordering::Relaxed) {
+        graphs::dispatch(queue.agent_id.load(Ordering::Relaxed));
+        before_submission(packet);
+        return 1;
+    }
     device_work::dispatch_submitted();
     let work = Work::Dispatch(queue.agent.load(Ordering::Relaxed), describe(queue, packet));
     let Some(signals) = queue.pending.submit(packet[SIGNAL], work, submitted) else {
@@ -510,13 +522,14 @@ pub(super) fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
     .unwrap_or_else(|| (thread::id(), 0, 0));
     // Fields of an AQL kernel dispatch packet, at the offsets of the HSA specification.
     let half = |word: u64, shift: u32| (word >> shift & 0xffff) as u32;
+    let agent = queue.agent_id.load(Ordering::Relaxed);
     Dispatch {
         header: RecordKind::Dispatch.head(0),
         thread: tid.into(),
         correlation,
         start: 0,
         end: 0,
-        agent: queue.agent_id.load(Ordering::Relaxed),
+        agent,
         queue: queue.id.load(Ordering::Relaxed),
         kernel: code_objects::kernel(packet[4]),
         dispatch: NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed),
@@ -530,6 +543,7 @@ pub(super) fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
             packet[2] as u32,
             (packet[2] >> 32) as u32,
         ],
+        graph: graphs::dispatch(agent),
     }
 }
 

@@ -12,6 +12,7 @@
 //! | `hooks` | functions of ours below the wrappers |
 //! | `markers` | ROCTx |
 //! | `streams` | HIP streams |
+//! | `graphs` | executable graphs of HIP and their launches |
 //! | `dispatch`, `copies`, `allocations` | device work, at the HSA calls that make it |
 //! | `attach` | a process that waits to be attached to: its runtimes, the thread that takes requests, recordings |
 //! | `doorbells` | its kernel dispatches |
@@ -31,6 +32,7 @@ mod copies;
 mod dispatch;
 mod doorbells;
 pub(crate) mod entry;
+mod graphs;
 mod hooks;
 mod hsa;
 mod markers;

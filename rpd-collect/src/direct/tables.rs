@@ -9,8 +9,8 @@ use super::calls::{Api, ApiSlot, Operation};
 use super::hooks::{self, Hook};
 use super::wrappers::functions::Below;
 use super::{
-    agents, allocations, borrowed, clock, code_objects, copies, dispatch, doorbells, markers,
-    shutdown, streams, submissions, wrappers,
+    agents, allocations, borrowed, clock, code_objects, copies, dispatch, doorbells, graphs,
+    markers, shutdown, streams, submissions, wrappers,
 };
 use crate::captured;
 use crate::names::Catalogue;
@@ -293,6 +293,9 @@ pub(super) fn patch(process: &Process, (kind, slots): KnownTable) -> Vec<Patched
     if traces.memory_allocation {
         hooks.extend(allocations::HOOKS);
     }
+    if traces.hip_graph {
+        hooks.extend(graphs::HOOKS);
+    }
     hooks.extend(markers::HOOKS);
     let before: Vec<*mut c_void> = slots
         .iter()
@@ -353,7 +356,8 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
         clock::prepare();
         agents::prepare();
         let mut hooks: Vec<&Hook> = code_objects::HOOKS.to_vec();
-        if traces.kernel {
+        dispatch::set_recorded(traces.kernel);
+        if traces.kernel || traces.hip_graph {
             hooks.extend(dispatch::HOOKS);
         }
         if traces.memory_copy {
@@ -377,6 +381,7 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
     for &(kind, slots) in &tables {
         let hooks: &[&Hook] = match kind {
             "HIP_COMPILER_API" => &code_objects::COMPILER_HOOKS,
+            "HIP_RUNTIME_API" if traces.hip_graph => &graphs::HOOKS,
             "MARKER_CORE_API" | "MARKER_CONTROL_API" | "MARKER_NAME_API" => &markers::HOOKS,
             _ => &[],
         };

@@ -5,7 +5,8 @@
 //! Work that began before this process was forked belongs to the parent and is not recorded.
 
 use rpd_spool::format::{
-    Allocation, Copy, CountedDispatch, CountedValue, Dispatch, Scratch, Selected, total_of,
+    Allocation, Copy, CountedDispatch, CountedValue, Dispatch, HipEvent, Scratch, Selected,
+    total_of,
 };
 use rpd_spool::record::RecordKind;
 use rpd_spool::writer::record_len;
@@ -78,6 +79,11 @@ pub(crate) fn allocation(mut record: Allocation, has_stack: bool) {
 
 /// Something happened to scratch memory.
 pub(crate) fn scratch(record: Scratch) {
+    complete(record.start, None, &record, |_| {});
+}
+
+/// The device has recorded a HIP event, or waited for one.
+pub(crate) fn hip_event(record: HipEvent) {
     complete(record.start, None, &record, |_| {});
 }
 

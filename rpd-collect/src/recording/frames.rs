@@ -87,6 +87,14 @@ pub(crate) fn of_work() -> (u64, u64) {
     }
 }
 
+/// Correlation id of the call that the calling thread is in; 0 for none.
+#[inline]
+pub(crate) fn correlation() -> u64 {
+    // SAFETY: a frame is alive as long as it is linked.
+    let innermost = unsafe { thread::frames().innermost.get().as_ref() };
+    innermost.map_or(0, |frame| frame.correlation)
+}
+
 impl Frame {
     /// A frame that no thread is in.
     #[inline(always)]

@@ -17,6 +17,7 @@
 //! | `thread` | the stream of a thread, and the HIP streams and regions that it is in |
 //! | `thread_local` | variables of the calling thread, for what each call needs |
 //! | `streams` | numbers of HIP streams |
+//! | `graphs` | numbers of executable graphs; launches that a thread is in |
 //! | `regions` | numbers of the messages that rename kernels |
 //! | `switch` | when recording is on: pause and resume, selected regions, collection periods |
 //! | `kernel_selection` | which dispatches are counted |
@@ -43,6 +44,7 @@ pub(crate) mod device_work;
 pub(crate) mod fork;
 pub(crate) mod frames;
 pub(crate) mod futex;
+pub(crate) mod graphs;
 pub(crate) mod guard;
 pub(crate) mod kernel_selection;
 pub(crate) mod kinds;

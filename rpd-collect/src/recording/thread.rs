@@ -18,6 +18,7 @@ use zerocopy::{FromZeros, Immutable, IntoBytes};
 
 use super::fork::ForkHook;
 use super::frames::Frames;
+use super::graphs::Launch;
 use super::guard::Service;
 use super::process;
 use super::thread_local::zeroed_thread_local;
@@ -49,6 +50,8 @@ pub(crate) struct Thread {
     /// HIP streams set by the calls this thread is in.
     streams: [u32; NESTED_STREAMS],
     stream_depth: usize,
+    /// Launches of graphs that the thread is in, innermost last.
+    pub(super) launches: Vec<Launch>,
     /// Regions that rename kernels, innermost last.
     pub(super) regions: Vec<u32>,
     /// Numbers of the messages of this thread's regions.
@@ -269,6 +272,7 @@ fn begin(level: usize) -> Option<*mut Thread> {
         facts,
         streams: [0; NESTED_STREAMS],
         stream_depth: 0,
+        launches: Vec::new(),
         regions: Vec::new(),
         region_numbers: RegionNumbers::default(),
         stacks: None,

@@ -4,13 +4,13 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_kernel_dispatch_data_t, rocprofiler_context_id_t,
     rocprofiler_kernel_dispatch_info_t, rocprofiler_user_data_t,
 };
-use rpd_spool::format::Dispatch;
+use rpd_spool::format::{Dispatch, GraphNode};
 use rpd_spool::record::RecordKind;
 
-use super::payload;
 use super::setup::{Setup, note_missing};
 use super::stream::unpack;
 use super::trace::{Phase, Record, Tracer};
+use super::{graphs, payload};
 use crate::recording::device_work;
 use crate::recording::guard::Service;
 
@@ -35,7 +35,11 @@ pub(super) fn configure(setup: &Setup<'_>) {
         .into_iter()
         .chain([complete])
         .collect();
-    setup.trace(setup.client, kind, &operations, Dispatches { complete });
+    let dispatches = Dispatches {
+        complete,
+        follows_graphs: graphs::are_followed(setup),
+    };
+    setup.trace(setup.client, kind, &operations, dispatches);
 }
 
 /// The context that counts the dispatches submitted while the program has paused recording; it is started by the pause.
@@ -69,15 +73,24 @@ impl Tracer for PausedDispatches {
 struct Dispatches {
     /// Number of the operation [`COMPLETE`].
     complete: i32,
+    /// Whether the graphs of dispatches are wanted.
+    follows_graphs: bool,
 }
 
 impl Tracer for Dispatches {
     const SERVICE: &'static Service = &SERVICE;
 
-    fn record(&self, record: &Record, _slot: &mut u64) {
+    /// The slot holds graph and node of the dispatch.
+    fn record(&self, record: &Record, slot: &mut u64) {
         if record.operation != self.complete {
             if record.phase == Phase::ENTER {
                 device_work::dispatch_submitted();
+                let node = if self.follows_graphs {
+                    crate::recording::graphs::dispatch(0)
+                } else {
+                    GraphNode::default()
+                };
+                *slot = graphs::pack(node);
             }
             return;
         }
@@ -85,7 +98,12 @@ impl Tracer for Dispatches {
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe { payload::sized::<Payload>(record.payload) };
         let Some(payload) = payload else { return };
-        device_work::dispatch_complete(record_of(
+        let graph = if self.follows_graphs {
+            graphs::unpack(*slot)
+        } else {
+            GraphNode::default()
+        };
+        let dispatch = record_of(
             record.thread_id,
             (
                 record.correlation_id.internal,
@@ -93,7 +111,8 @@ impl Tracer for Dispatches {
             ),
             (payload.start_timestamp, payload.end_timestamp),
             &payload.dispatch_info,
-        ));
+        );
+        device_work::dispatch_complete(Dispatch { graph, ..dispatch });
     }
 }
 
@@ -125,5 +144,6 @@ pub(super) fn record_of(
             info.workgroup_size.z,
         ],
         grid: [info.grid_size.x, info.grid_size.y, info.grid_size.z],
+        graph: GraphNode::default(),
     }
 }

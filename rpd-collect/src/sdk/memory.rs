@@ -5,10 +5,11 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_memory_copy_data_t,
     rocprofiler_callback_tracing_scratch_memory_data_t,
 };
-use rpd_spool::format::{Allocation, Copy, Scratch};
+use rpd_spool::format::{Allocation, Copy, GraphNode, Scratch};
 use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
+use super::graphs;
 use super::payload::sized;
 use super::setup::Setup;
 use super::stream::unpack;
@@ -24,7 +25,10 @@ static SCRATCH: Service = Service::new("scratch memory");
 
 pub(super) fn configure(setup: &Setup<'_>) {
     let traces = setup.options.traces;
-    configure_kind(setup, traces.memory_copy, "MEMORY_COPY", |_| Copies);
+    let follows_graphs = graphs::are_followed(setup);
+    configure_kind(setup, traces.memory_copy, "MEMORY_COPY", |_| Copies {
+        follows_graphs,
+    });
     configure_kind(
         setup,
         traces.memory_allocation,
@@ -63,22 +67,34 @@ fn own_times(phase: Phase, slot: &mut u64) -> Option<(u64, u64)> {
     }
 }
 
-struct Copies;
+struct Copies {
+    /// Whether the graphs of copies are wanted.
+    follows_graphs: bool,
+}
 
 impl Tracer for Copies {
     const SERVICE: &'static Service = &COPIES;
 
-    fn record(&self, record: &Record, _slot: &mut u64) {
+    /// The slot holds graph and node of the copy.
+    fn record(&self, record: &Record, slot: &mut u64) {
         match record.phase {
             // The times are the device's and not known yet.
-            Phase::ENTER => device_work::copy_submitted(),
-            Phase::EXIT => complete(record),
+            Phase::ENTER => {
+                device_work::copy_submitted();
+                *slot = graphs::pack(if self.follows_graphs {
+                    crate::recording::graphs::copy()
+                } else {
+                    GraphNode::default()
+                });
+            }
+            Phase::EXIT if self.follows_graphs => complete(record, graphs::unpack(*slot)),
+            Phase::EXIT => complete(record, GraphNode::default()),
             _ => {}
         }
     }
 }
 
-fn complete(record: &Record) {
+fn complete(record: &Record, graph: GraphNode) {
     // SAFETY: the payload of this kind, within its callback.
     let payload =
         unsafe { sized::<rocprofiler_callback_tracing_memory_copy_data_t>(record.payload) };
@@ -99,6 +115,7 @@ fn complete(record: &Record) {
         stream,
         region,
         reserved: 0,
+        graph,
     });
 }
 

@@ -11,6 +11,7 @@
 //! | `marker`, `rename` | ROCTx: marks, ranges, names, pause and resume; ranges that rename kernels |
 //! | `stream` | HIP streams, and the ids that tie device work to them |
 //! | `dispatch`, `memory` | kernels; copies, allocations, scratch memory |
+//! | `graphs`, `hip_events` | executable graphs and their launches; HIP events on the device |
 //! | `counters` | hardware counters of kernels |
 //! | `pc_sampling` | program counters of waves |
 //! | `thread_trace` | streams of shader engines: the instructions of waves |
@@ -35,6 +36,8 @@ mod counters;
 mod dispatch;
 pub(crate) mod entry;
 mod forked_end;
+mod graphs;
+mod hip_events;
 mod intercept;
 mod kernel_check;
 mod marker;

@@ -75,6 +75,11 @@ impl Catalogue {
         self.callback.iter().find(|kind| kind.name == name)
     }
 
+    /// The kind of the buffer service called `name`.
+    pub(super) fn buffer(&self, name: &str) -> Option<&KindNames> {
+        self.buffer.iter().find(|kind| kind.name == name)
+    }
+
     /// Writes all names to the meta stream.
     pub(super) fn record(&self) {
         kinds::record(space::CALLBACK, &self.callback);

@@ -2,8 +2,9 @@
 
 use super::setup::Setup;
 use super::{
-    access_trace, api, capture_markers, code_object, counters, dispatch, intercept, kernel_check,
-    marker, memory, pc_sampling, rename, runtime, runtime_end, stream, thread_trace,
+    access_trace, api, capture_markers, code_object, counters, dispatch, graphs, hip_events,
+    intercept, kernel_check, marker, memory, pc_sampling, rename, runtime, runtime_end, stream,
+    thread_trace,
 };
 use crate::recording::stacks;
 
@@ -82,6 +83,16 @@ const SERVICES: &[Steps] = &[
         }
     }),
     only_configured(|setup| memory::configure(setup)),
+    Steps {
+        configure: |setup| graphs::configure(setup),
+        begin: None,
+        hsa_initialised: None,
+        held: Some(Held {
+            any: graphs::holds_launches,
+            deliver: graphs::deliver,
+        }),
+    },
+    only_configured(|setup| hip_events::configure(setup)),
     only_configured(|setup| stream::configure(setup)),
     Steps {
         configure: |setup| pc_sampling::configure(setup),

@@ -62,6 +62,18 @@ impl Setup<'_> {
         false
     }
 
+    /// The callback kind `name`, which the SDK has from the version `since` on. Notes its absence if the kind was requested by its
+    /// own option: aggregates include it, and older providers are in use.
+    pub(super) fn newer_callback_kind(&self, name: &str, since: &str) -> Option<&KindNames> {
+        let found = self.names.callback(name);
+        if found.is_none() && self.options.newer_sdk {
+            meta::note(&format!(
+                "{name} is not recorded: this provider does not have it; ROCprofiler-SDK {since} and later do"
+            ));
+        }
+        found
+    }
+
     /// The callback kind `name`; notes its absence, unless it is one of [`OPTIONAL`].
     pub(super) fn callback_kind(&self, name: &str) -> Option<&KindNames> {
         let found = self.names.callback(name);

@@ -53,7 +53,12 @@ pub(super) fn configure(setup: &Setup<'_>) {
 fn configure_requests(setup: &Setup<'_>) {
     let kinds = names::request_kinds(
         setup.functions,
-        &["KERNEL_DISPATCH", "MEMORY_COPY", "MEMORY_ALLOCATION"],
+        &[
+            "KERNEL_DISPATCH",
+            "MEMORY_COPY",
+            "MEMORY_ALLOCATION",
+            "HIP_EVENT",
+        ],
     );
     let service = setup
         .functions

@@ -2,6 +2,7 @@
 
 mod counting;
 mod harness;
+mod newer_sdks;
 mod sampling;
 mod sudden_end;
 mod tracing;

@@ -45,8 +45,9 @@ pub use stacks::{StackRef, Stacks};
 pub use strings::{ExtendedStrings, Strings};
 pub use tables::{
     AllocationRow, AllocationTable, ArgsRef, CallRow, CallTable, CopyRow, CopyTable, CountedTable,
-    CounterValue, DispatchRow, DispatchTable, SampleRow, SampleTable, ScratchRow, ScratchTable,
-    ValueRange,
+    CounterValue, DispatchRow, DispatchTable, GraphLaunchRow, GraphLaunchTable, HipEventRow,
+    HipEventTable, SampleRow, SampleTable, ScratchRow, ScratchTable, ValueRange,
+    event_operation_name,
 };
 pub use window::Window;
 
@@ -402,6 +403,8 @@ pub struct Origin {
     pub release: String,
     /// Kernel version, from uname(2).
     pub version: String,
+    /// Whether dispatches of the database have columns of graphs.
+    pub has_graphs: bool,
     /// Processor architecture, from uname(2).
     pub hardware_name: String,
     /// NIS domain of the machine, from uname(2).
@@ -446,6 +449,10 @@ pub struct Session {
     pub allocations: AllocationTable,
     /// Allocations and frees of scratch memory.
     pub scratch: ScratchTable,
+    /// Launches of graphs.
+    pub graph_launches: GraphLaunchTable,
+    /// HIP events on devices.
+    pub hip_events: HipEventTable,
     /// Sums over all dispatches and copies, for a recording whose tables hold only the latest of them; empty when the
     /// tables hold all.
     pub device_totals: Vec<DeviceTotal>,

@@ -96,6 +96,16 @@ fn with_names<T: Task>(session: &Session, table: Table, task: T) -> T::Output {
         }
         // A sample has no name, and samples of one time stay in the order in which they came.
         Table::Samples => task.run(starts, ends, |_, _| Ordering::Equal),
+        Table::GraphLaunches => {
+            let exec = &session.graph_launches.exec;
+            task.run(starts, ends, |a, b| exec[a as usize].cmp(&exec[b as usize]))
+        }
+        Table::HipEvents => {
+            let operation = &session.hip_events.operation;
+            task.run(starts, ends, |a, b| {
+                operation[a as usize].cmp(&operation[b as usize])
+            })
+        }
         Table::Copies => {
             let operations = &session.copies.operation;
             task.run(starts, ends, |a, b| of_operation(operations, a, b))

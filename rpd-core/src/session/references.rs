@@ -66,6 +66,20 @@ impl Session {
                 queues: Some(&self.scratch.queue),
                 streams: None,
             },
+            Table::GraphLaunches => References {
+                threads: Some(&self.graph_launches.thread),
+                agents: vec![&self.graph_launches.agent],
+                zero_is_no_agent: true,
+                queues: None,
+                streams: None,
+            },
+            Table::HipEvents => References {
+                threads: Some(&self.hip_events.thread),
+                agents: vec![&self.hip_events.agent],
+                zero_is_no_agent: true,
+                queues: Some(&self.hip_events.queue),
+                streams: Some(&self.hip_events.stream),
+            },
             // Samples refer to code objects and dispatches only.
             Table::Samples => References {
                 threads: None,
@@ -84,7 +98,11 @@ impl Session {
             Table::Copies => Some(&mut self.copies.region),
             Table::Counted => Some(&mut self.counted.dispatches.region),
             Table::Samples => Some(&mut self.samples.region),
-            Table::Calls | Table::Allocations | Table::Scratch => None,
+            Table::Calls
+            | Table::Allocations
+            | Table::Scratch
+            | Table::GraphLaunches
+            | Table::HipEvents => None,
         }
     }
 }

@@ -113,6 +113,11 @@ pub(super) fn kind_of(table: Table) -> Option<Kind> {
         Table::Copies => Some(Kind::MemoryCopy),
         Table::Allocations => Some(Kind::MemoryAllocation),
         Table::Scratch => Some(Kind::ScratchMemory),
-        Table::Calls | Table::Dispatches | Table::Counted | Table::Samples => None,
+        Table::Calls
+        | Table::Dispatches
+        | Table::Counted
+        | Table::Samples
+        | Table::GraphLaunches
+        | Table::HipEvents => None,
     }
 }

@@ -13,7 +13,7 @@ use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId,
     QueueId, StreamId, StringId, ThreadId,
 };
-use crate::spool::format::{CountedValue, StackRef};
+use crate::spool::format::{CountedValue, GraphNode, StackRef};
 use crate::spool::record::Table;
 use crate::storage::column::{BATCH, Column, Storage};
 use crate::storage::optional_column::OptionalColumn;
@@ -41,6 +41,8 @@ impl Session {
             Table::Scratch => &self.scratch,
             Table::Counted => &self.counted,
             Table::Samples => &self.samples,
+            Table::GraphLaunches => &self.graph_launches,
+            Table::HipEvents => &self.hip_events,
         }
     }
 
@@ -54,6 +56,8 @@ impl Session {
             Table::Scratch => &mut self.scratch,
             Table::Counted => &mut self.counted,
             Table::Samples => &mut self.samples,
+            Table::GraphLaunches => &mut self.graph_launches,
+            Table::HipEvents => &mut self.hip_events,
         }
     }
 
@@ -84,7 +88,9 @@ impl Session {
             | Table::Allocations
             | Table::Scratch
             | Table::Counted
-            | Table::Samples => self.table_bytes(table),
+            | Table::Samples
+            | Table::GraphLaunches
+            | Table::HipEvents => self.table_bytes(table),
         }
     }
 
@@ -103,7 +109,9 @@ impl Session {
             | Table::Copies
             | Table::Allocations
             | Table::Scratch
-            | Table::Samples => (self.records(table), 0),
+            | Table::Samples
+            | Table::GraphLaunches
+            | Table::HipEvents => (self.records(table), 0),
         };
         (records * table.record_len() + values * size_of::<CountedValue>()) as u64
     }
@@ -292,6 +300,9 @@ table! {
         workgroup: [u32; 3],
         /// Work items of the grid: x, y, z.
         grid: [u32; 3],
+    } where present {
+        /// Graph and node of the dispatch. Empty (not one per record) unless a dispatch belongs to a graph.
+        graph: GraphNode,
     }
 }
 
@@ -322,6 +333,55 @@ table! {
         stream: StreamId,
         /// Index plus 1 into [`super::Session::regions`]; 0 when there is none.
         region: u32,
+    } where present {
+        /// Graph and node of the copy. Empty (not one per record) unless a copy belongs to a graph.
+        graph: GraphNode,
+    }
+}
+
+table! {
+    /// Launches of graphs that succeeded.
+    GraphLaunchTable of GraphLaunchRow {
+        /// Time at which the call began, on the host.
+        start: Nanoseconds,
+        /// Time at which the call returned, on the host.
+        end: Nanoseconds,
+        /// Thread that launched the graph.
+        thread: ThreadId,
+        /// Correlation id of the call that launched the graph; 0 when it was not traced.
+        correlation: CorrelationId,
+        /// GPU that the graph runs on; 0 when it is not known.
+        agent: AgentHandle,
+        /// Number of the executable graph in its process, from 1.
+        exec: u32,
+        /// Number of kernels that the call submitted.
+        dispatches: u64,
+    }
+}
+
+table! {
+    /// Work of devices for HIP events.
+    HipEventTable of HipEventRow {
+        /// Begin on the device, on the clock of the host.
+        start: Nanoseconds,
+        /// End on the device, on the clock of the host.
+        end: Nanoseconds,
+        /// Thread that made the call.
+        thread: ThreadId,
+        /// Correlation id of the call that recorded the event or waits for it.
+        correlation: CorrelationId,
+        /// GPU of the queue.
+        agent: AgentHandle,
+        /// Queue that recorded the event, or that waited for it.
+        queue: QueueId,
+        /// HIP stream of the queue; 0 for the null stream and when none is known.
+        stream: StreamId,
+        /// The program's handle of the event.
+        event: u64,
+        /// Queue that the event was recorded on.
+        source_queue: QueueId,
+        /// Operation: one of [`crate::spool::format::event_operation`].
+        operation: u16,
     }
 }
 
@@ -547,5 +607,53 @@ impl Columns for CountedTable {
         ranges.seal(storage)?;
         self.ranges = ranges;
         Ok(())
+    }
+}
+
+/// Graph and node of row `index` of a table whose column of them is `graph`; all 0 outside of graphs.
+#[inline]
+fn graph_of(graph: &OptionalColumn<GraphNode>, index: usize) -> GraphNode {
+    graph.get(index).copied().unwrap_or_default()
+}
+
+impl DispatchTable {
+    /// Graph and node of dispatch `index`; all 0 outside of graphs.
+    #[inline]
+    pub fn graph_of(&self, index: usize) -> GraphNode {
+        graph_of(&self.graph, index)
+    }
+
+    /// Sets graph and node of the last dispatch.
+    #[inline]
+    pub fn set_graph(&mut self, graph: GraphNode) {
+        if graph != GraphNode::default() {
+            self.graph.set_last(graph);
+        }
+    }
+}
+
+impl CopyTable {
+    /// Graph and node of copy `index`; all 0 outside of graphs.
+    #[inline]
+    pub fn graph_of(&self, index: usize) -> GraphNode {
+        graph_of(&self.graph, index)
+    }
+
+    /// Sets graph and node of the last copy.
+    #[inline]
+    pub fn set_graph(&mut self, graph: GraphNode) {
+        if graph != GraphNode::default() {
+            self.graph.set_last(graph);
+        }
+    }
+}
+
+/// Names of the operations of [`HipEventTable`], as the provider has them: that of a value of
+/// [`crate::spool::format::event_operation`].
+pub fn event_operation_name(operation: u16) -> &'static str {
+    match operation {
+        crate::spool::format::event_operation::RECORD => "HIP_EVENT_RECORD",
+        crate::spool::format::event_operation::WAIT => "HIP_EVENT_WAIT",
+        _ => "HIP_EVENT_NONE",
     }
 }

@@ -10,7 +10,7 @@ use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::{Session, Table};
 
-use super::{agents, trace};
+use super::{agents, graphs, trace};
 use crate::WriteError;
 use crate::file::TextFile;
 
@@ -28,6 +28,8 @@ pub fn write_combined(
     target: &Target,
 ) -> Result<Vec<PathBuf>, WriteError> {
     let mut files = Vec::new();
+    // All rows of a file have the same columns.
+    let with_graphs = sessions.iter().any(trace::has_graphs);
     for domain in Domain::ALL {
         if sessions
             .iter()
@@ -37,10 +39,22 @@ pub fn write_combined(
         }
         let mut file = TextFile::create(target.file(&format!("{}.csv", domain.trace_file())))?;
         for (index, session) in sessions.iter().enumerate() {
-            let shape = Shape::new(session, domain, options, index == 0);
+            let mut shape = Shape::new(session, domain, options, index == 0);
+            shape.graphs = with_graphs;
             trace::write_rows(&mut file, session, domain, options, &shape)?;
         }
         files.push(file.finish()?);
+    }
+    for file in graphs::FILES {
+        if sessions.iter().all(|session| (file.rows)(session) == 0) {
+            continue;
+        }
+        let mut out = TextFile::create(target.file(file.name))?;
+        for (index, session) in sessions.iter().enumerate() {
+            let shape = Shape::from_session(session, options, index == 0);
+            (file.write)(&mut out, session, options, &shape)?;
+        }
+        files.push(out.finish()?);
     }
     if !sessions.iter().all(|session| session.agents.is_empty()) {
         let mut file = TextFile::create(target.file("agent_info.csv"))?;
@@ -68,6 +82,8 @@ pub(super) struct Shape {
     pub(super) combined: bool,
     /// [`Options::csv_safe`].
     pub(super) safe: bool,
+    /// Dispatches and copies have the columns of graphs.
+    pub(super) graphs: bool,
 }
 
 impl Shape {
@@ -79,6 +95,7 @@ impl Shape {
             header: true,
             combined: false,
             safe,
+            graphs: false,
         }
     }
 
@@ -93,6 +110,7 @@ impl Shape {
             header,
             combined: true,
             safe: options.csv_safe,
+            graphs: false,
         }
     }
 
@@ -108,7 +126,9 @@ impl Shape {
             | Table::Dispatches
             | Table::Copies
             | Table::Allocations
-            | Table::Samples => {}
+            | Table::Samples
+            | Table::GraphLaunches
+            | Table::HipEvents => {}
         }
         shape
     }

@@ -4,6 +4,7 @@ mod agents;
 mod combined;
 mod counters;
 mod device_totals;
+mod graphs;
 mod passes;
 mod removed;
 mod row;
@@ -84,6 +85,17 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         if has_rows {
             let path = target.file(&format!("{}.csv", domain.trace_file()));
             files.push(trace::write(session, domain, options, path)?);
+        }
+    }
+    // Runs leave these to the conversion of databases, as the original's tool does.
+    if session.origin.is_some() {
+        for file in graphs::FILES {
+            if (file.rows)(session) > 0 {
+                let mut out = TextFile::create(target.file(file.name))?;
+                let shape = Shape::run(options.csv_safe);
+                (file.write)(&mut out, session, options, &shape)?;
+                files.push(out.finish()?);
+            }
         }
     }
     if !session.device_totals.is_empty() {

@@ -12,6 +12,7 @@ use rpd_core::session::{
     AllocationTable, CopyTable, DispatchTable, KernelLabels, KernelSymbol, Operations,
     ScratchTable, Session, Table,
 };
+use rpd_core::spool::format::GraphNode;
 
 use super::combined::Shape;
 use super::row::{Row, quote, quote_free};
@@ -28,13 +29,11 @@ pub(super) fn write(
     path: PathBuf,
 ) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
-    write_rows(
-        &mut file,
-        session,
-        domain,
-        options,
-        &Shape::run(options.csv_safe),
-    )?;
+    let shape = Shape {
+        graphs: has_graphs(session),
+        ..Shape::run(options.csv_safe)
+    };
+    write_rows(&mut file, session, domain, options, &shape)?;
     file.finish()
 }
 
@@ -53,8 +52,8 @@ pub(super) fn write_rows(
         Table::Allocations => write_allocations(file, session, options, shape),
         Table::Scratch => write_scratch(file, session, options, shape),
         Table::Counted => counters::write_rows(file, session, options, shape),
-        // Of no domain: `samples` has their files.
-        Table::Samples => Ok(()),
+        // Of no domain: `samples` and `graphs` have their files.
+        Table::Samples | Table::GraphLaunches | Table::HipEvents => Ok(()),
     }
 }
 
@@ -189,7 +188,7 @@ fn write_calls(
 }
 
 /// The stream to show: none when records are grouped by queue.
-fn stream(id: StreamId, options: &Options) -> u32 {
+pub(super) fn stream(id: StreamId, options: &Options) -> u32 {
     if options.group_by_queue { 0 } else { id.0 }
 }
 
@@ -263,24 +262,62 @@ columns!(Kernels<'_> => Row<'r>, |kernel|
     "Agent_Id": quoted(kernel.agents.get(kernel.table.agent[kernel.index])),
     "Queue_Id": number(kernel.table.queue[kernel.index].0),
     "Stream_Id": number(stream(kernel.table.stream[kernel.index], kernel.options)),
-    "Thread_Id": number(kernel.table.thread[kernel.index].0),
-    "Dispatch_Id": number(kernel.table.dispatch[kernel.index].0),
-    "Kernel_Id": number(kernel.table.kernel[kernel.index].0),
-    "Kernel_Name": free_text(kernel.labels.dispatch(kernel.index)),
-    "Correlation_Id": number(kernel.table.correlation[kernel.index].0),
-    "Start_Timestamp": number(kernel.table.start[kernel.index].0),
-    "End_Timestamp": number(kernel.table.end[kernel.index].0),
-    "LDS_Block_Size": number(kernel.resources.lds()),
-    "Scratch_Size": number(kernel.table.private_size[kernel.index]),
-    "VGPR_Count": number(kernel.resources.arch_vgprs()),
-    "Accum_VGPR_Count": number(kernel.resources.accum_vgprs()),
-    "SGPR_Count": number(kernel.resources.sgprs()),
-    "Workgroup_Size_X": number(kernel.table.workgroup[kernel.index][0]),
-    "Workgroup_Size_Y": number(kernel.table.workgroup[kernel.index][1]),
-    "Workgroup_Size_Z": number(kernel.table.workgroup[kernel.index][2]),
-    "Grid_Size_X": number(kernel.table.grid[kernel.index][0]),
-    "Grid_Size_Y": number(kernel.table.grid[kernel.index][1]),
-    "Grid_Size_Z": number(kernel.table.grid[kernel.index][2]),
+);
+
+/// The columns of graphs, in files made of databases that have them.
+struct GraphColumns(GraphNode);
+
+columns!(GraphColumns => Row<'r>, |graph|
+    "Graph_Exec_Id": number(graph.0.exec),
+    "Graph_Node_Id": number(graph.0.node),
+);
+
+/// Whether files that are made of this session have the columns of graphs. Runs leave them to the conversion of databases, as
+/// the original's tool does.
+pub(super) fn has_graphs(session: &Session) -> bool {
+    let has_nodes = !session.dispatches.graph.is_empty() || !session.copies.graph.is_empty();
+    let origin = session.origin.as_ref();
+    origin.is_some_and(|origin| origin.has_graphs || has_nodes)
+}
+
+/// Writes the header of a file whose columns of graphs stand between others.
+fn write_header_with_graphs(
+    file: &mut TextFile,
+    shape: &Shape,
+    before: &[&'static str],
+    behind: &[&'static str],
+) {
+    let graphs = if shape.graphs {
+        GraphColumns::COLUMNS
+    } else {
+        &[]
+    };
+    let names = before.iter().chain(graphs).chain(behind);
+    write_header(file, shape, names.copied());
+}
+
+/// The columns of a dispatch behind those of graphs.
+struct KernelEnd<'k, 'a>(&'k mut Kernels<'a>);
+
+columns!(KernelEnd<'_, '_> => Row<'r>, |kernel|
+    "Thread_Id": number(kernel.0.table.thread[kernel.0.index].0),
+    "Dispatch_Id": number(kernel.0.table.dispatch[kernel.0.index].0),
+    "Kernel_Id": number(kernel.0.table.kernel[kernel.0.index].0),
+    "Kernel_Name": free_text(kernel.0.labels.dispatch(kernel.0.index)),
+    "Correlation_Id": number(kernel.0.table.correlation[kernel.0.index].0),
+    "Start_Timestamp": number(kernel.0.table.start[kernel.0.index].0),
+    "End_Timestamp": number(kernel.0.table.end[kernel.0.index].0),
+    "LDS_Block_Size": number(kernel.0.resources.lds()),
+    "Scratch_Size": number(kernel.0.table.private_size[kernel.0.index]),
+    "VGPR_Count": number(kernel.0.resources.arch_vgprs()),
+    "Accum_VGPR_Count": number(kernel.0.resources.accum_vgprs()),
+    "SGPR_Count": number(kernel.0.resources.sgprs()),
+    "Workgroup_Size_X": number(kernel.0.table.workgroup[kernel.0.index][0]),
+    "Workgroup_Size_Y": number(kernel.0.table.workgroup[kernel.0.index][1]),
+    "Workgroup_Size_Z": number(kernel.0.table.workgroup[kernel.0.index][2]),
+    "Grid_Size_X": number(kernel.0.table.grid[kernel.0.index][0]),
+    "Grid_Size_Y": number(kernel.0.table.grid[kernel.0.index][1]),
+    "Grid_Size_Z": number(kernel.0.table.grid[kernel.0.index][2]),
 );
 
 fn write_kernels(
@@ -298,16 +335,20 @@ fn write_kernels(
         resources: Resources::new(session, table, shape),
         index: 0,
     };
-    super::write_rows(
-        file,
-        shape,
-        &mut kernels,
-        table.indices(),
-        |kernels, index| {
-            kernels.index = index;
-            kernels.resources.select(index);
-        },
-    )
+    write_header_with_graphs(file, shape, Kernels::COLUMNS, KernelEnd::COLUMNS);
+    for index in table.indices() {
+        kernels.index = index;
+        kernels.resources.select(index);
+        let mut row = Row::new(&mut file.buffer, &shape.row, shape);
+        kernels.append_to(&mut row);
+        if shape.graphs {
+            GraphColumns(table.graph_of(index)).append_to(&mut row);
+        }
+        KernelEnd(&mut kernels).append_to(&mut row);
+        row.end();
+        file.flush_if_full()?;
+    }
+    Ok(())
 }
 
 /// Memory copies.
@@ -324,11 +365,17 @@ columns!(Copies<'_> => Row<'r>, |copy|
     "Kind": text(Kind::MemoryCopy.file_name()),
     "Direction": quoted(copy.texts.get(copy.operations[copy.table.operation[copy.index]].name)),
     "Stream_Id": number(stream(copy.table.stream[copy.index], copy.options)),
-    "Source_Agent_Id": quoted(copy.agents.get(copy.table.src_agent[copy.index])),
-    "Destination_Agent_Id": quoted(copy.agents.get(copy.table.dst_agent[copy.index])),
-    "Correlation_Id": number(copy.table.correlation[copy.index].0),
-    "Start_Timestamp": number(copy.table.start[copy.index].0),
-    "End_Timestamp": number(copy.table.end[copy.index].0),
+);
+
+/// The columns of a copy behind those of graphs.
+struct CopyEnd<'c, 'a>(&'c Copies<'a>);
+
+columns!(CopyEnd<'_, '_> => Row<'r>, |copy|
+    "Source_Agent_Id": quoted(copy.0.agents.get(copy.0.table.src_agent[copy.0.index])),
+    "Destination_Agent_Id": quoted(copy.0.agents.get(copy.0.table.dst_agent[copy.0.index])),
+    "Correlation_Id": number(copy.0.table.correlation[copy.0.index].0),
+    "Start_Timestamp": number(copy.0.table.start[copy.0.index].0),
+    "End_Timestamp": number(copy.0.table.end[copy.0.index].0),
 );
 
 fn write_copies(
@@ -346,15 +393,19 @@ fn write_copies(
         texts: Quoted::new(session, shape),
         index: 0,
     };
-    super::write_rows(
-        file,
-        shape,
-        &mut copies,
-        table.indices(),
-        |copies, index| {
-            copies.index = index;
-        },
-    )
+    write_header_with_graphs(file, shape, Copies::COLUMNS, CopyEnd::COLUMNS);
+    for index in table.indices() {
+        copies.index = index;
+        let mut row = Row::new(&mut file.buffer, &shape.row, shape);
+        copies.append_to(&mut row);
+        if shape.graphs {
+            GraphColumns(table.graph_of(index)).append_to(&mut row);
+        }
+        CopyEnd(&copies).append_to(&mut row);
+        row.end();
+        file.flush_if_full()?;
+    }
+    Ok(())
 }
 
 /// Allocations and frees.

@@ -366,7 +366,11 @@ impl<'a> Trace<'a> {
             let is_written = match table {
                 Table::Dispatches | Table::Copies | Table::Allocations | Table::Scratch => true,
                 // Calls are there already. The others are not written.
-                Table::Calls | Table::Counted | Table::Samples => false,
+                Table::Calls
+                | Table::Counted
+                | Table::Samples
+                | Table::GraphLaunches
+                | Table::HipEvents => false,
             };
             let threads = session.references(*table).threads;
             for &thread in threads.into_iter().filter(|_| is_written).flatten() {

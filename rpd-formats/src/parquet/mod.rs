@@ -18,7 +18,9 @@ use rpd_core::agent::Agent;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{AgentHandle, KernelId, OperationId};
 use rpd_core::options::Options;
-use rpd_core::session::{DispatchTable, ExtendedStrings, KernelLabels, Session, Table as Records};
+use rpd_core::session::{
+    DispatchTable, ExtendedStrings, KernelLabels, Session, Table as Records, event_operation_name,
+};
 
 use crate::file::PendingFile;
 use crate::rocpd::identity::{self, Node};
@@ -82,6 +84,8 @@ struct Context<'a> {
     guid_text: u32,
     /// Dictionary ids of the names of categories, by kind.
     categories: [u32; 32],
+    /// Dictionary ids of the names of operations on HIP events, by operation.
+    event_names: [u32; 3],
     /// Names of kernels, by kernel and region.
     kernels: HashMap<(KernelId, u32), u32>,
     counters: counters::Lists,
@@ -112,6 +116,8 @@ impl<'a> Context<'a> {
         for kind in Kind::all() {
             categories[kind as usize] = texts.intern(kind.file_name()).0;
         }
+        let event_names =
+            [0, 1, 2].map(|operation| texts.intern(event_operation_name(operation)).0);
         let labels = KernelLabels::new(session, options.kernel_names);
         // A kernel's name is the same in all of its dispatches within a region: it is made once.
         let mut known = HashMap::new();
@@ -156,6 +162,7 @@ impl<'a> Context<'a> {
             texts,
             guid_text,
             categories,
+            event_names,
             kernels: known,
             counters: counters::Lists::new(session)?,
             counter_names,

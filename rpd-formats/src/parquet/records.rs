@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{KernelId, Nanoseconds, StreamId};
 use rpd_core::session::{
-    AllocationTable, CallTable, CopyTable, DispatchTable, KernelSymbol, ScratchTable, Session,
+    AllocationTable, CallTable, CopyTable, DispatchTable, GraphLaunchTable, HipEventTable,
+    KernelSymbol, ScratchTable, Session,
 };
 
 use super::table::Rows;
 use super::{Context, Table};
 use crate::columns::{StoredColumns as _, columns};
 
-pub(super) const TABLES: [Table; 5] = [
+pub(super) const TABLES: [Table; 7] = [
     (
         "regions",
         |session| session.calls.len(),
@@ -37,6 +38,16 @@ pub(super) const TABLES: [Table; 5] = [
         "scratch_memory",
         |session| session.scratch.len(),
         |context, rows| Scratch::new(context).append_to(rows),
+    ),
+    (
+        "graph_launches",
+        |session| session.graph_launches.len(),
+        |context, rows| Launches::new(context).append_to(rows),
+    ),
+    (
+        "hip_events",
+        |session| session.hip_events.len(),
+        |context, rows| HipEvents::new(context).append_to(rows),
     ),
 ];
 
@@ -163,6 +174,8 @@ columns!(Kernels<'_> => Rows<'r> by column, |kernels, row|
     "static_lds_size": optional_integers(kernels.of_symbol(row, |symbol| symbol.group_size.into())),
     "static_scratch_size": optional_integers(kernels.of_symbol(row, |symbol| symbol.private_size.into())),
     "stack_id": integers(kernels.table.correlation[row].0),
+    "graph_exec_id": integers(kernels.table.graph_of(row).exec.into()),
+    "graph_node_id": integers(kernels.table.graph_of(row).node.into()),
 );
 
 /// Memory copies.
@@ -206,6 +219,8 @@ columns!(Copies<'_> => Rows<'r> by column, |copies, row|
     "src_agent_type": texts(copies.context.agent(copies.table.src_agent[row]).map(|known| known.kind)),
     "src_address": integers(copies.table.src_address[row]),
     "stack_id": integers(copies.table.correlation[row].0),
+    "graph_exec_id": integers(copies.table.graph_of(row).exec.into()),
+    "graph_node_id": integers(copies.table.graph_of(row).node.into()),
 );
 
 /// Allocations and frees.
@@ -281,4 +296,73 @@ columns!(Scratch<'_> => Rows<'r> by column, |scratch, row|
     "size": integers(scratch.table.bytes[row]),
     "stack_id": integers(scratch.table.correlation[row].0),
     "parent_stack_id": integers(scratch.table.ancestor[row].0),
+);
+
+/// Launches of graphs.
+struct Launches<'c> {
+    context: &'c Context<'c>,
+    table: &'c GraphLaunchTable,
+}
+
+impl<'c> Launches<'c> {
+    fn new(context: &'c Context<'c>) -> Launches<'c> {
+        Launches {
+            context,
+            table: &context.session.graph_launches,
+        }
+    }
+}
+
+columns!(Launches<'_> => Rows<'r> by column, |launches, row|
+    "guid": texts(Some(launches.context.guid_text)),
+    "nid": integers(launches.context.node.id.cast_unsigned()),
+    "pid": integers(launches.context.session.process.pid.0.into()),
+    "tid": integers(launches.table.thread[row].0.into()),
+    "start": integers(launches.table.start[row].0),
+    "end": integers(launches.table.end[row].0),
+    "duration": integers(duration(launches.table.start[row], launches.table.end[row])),
+    "agent_name": texts(launches.context.agent(launches.table.agent[row]).map(|known| known.name)),
+    "agent_abs_index": optional_integers(launches.context.agent(launches.table.agent[row]).map(|known| known.agent.node_id.into())),
+    "agent_log_index": optional_integers(launches.context.agent(launches.table.agent[row]).map(|known| known.agent.logical_node_id.into())),
+    "agent_type_index": optional_integers(launches.context.agent(launches.table.agent[row]).map(|known| known.agent.logical_node_type_id.into())),
+    "agent_type": texts(launches.context.agent(launches.table.agent[row]).map(|known| known.kind)),
+    "graph_exec_id": integers(launches.table.exec[row].into()),
+    "kernel_dispatch_count": integers(launches.table.dispatches[row]),
+    "stack_id": integers(launches.table.correlation[row].0),
+);
+
+/// HIP events on the device.
+struct HipEvents<'c> {
+    context: &'c Context<'c>,
+    table: &'c HipEventTable,
+}
+
+impl<'c> HipEvents<'c> {
+    fn new(context: &'c Context<'c>) -> HipEvents<'c> {
+        HipEvents {
+            context,
+            table: &context.session.hip_events,
+        }
+    }
+}
+
+columns!(HipEvents<'_> => Rows<'r> by column, |events, row|
+    "guid": texts(Some(events.context.guid_text)),
+    "nid": integers(events.context.node.id.cast_unsigned()),
+    "pid": integers(events.context.session.process.pid.0.into()),
+    "tid": integers(events.table.thread[row].0.into()),
+    "start": integers(events.table.start[row].0),
+    "end": integers(events.table.end[row].0),
+    "duration": integers(duration(events.table.start[row], events.table.end[row])),
+    "name": texts(Some(events.context.event_names[usize::from(events.table.operation[row]).min(2)])),
+    "agent_name": texts(events.context.agent(events.table.agent[row]).map(|known| known.name)),
+    "agent_abs_index": optional_integers(events.context.agent(events.table.agent[row]).map(|known| known.agent.node_id.into())),
+    "agent_log_index": optional_integers(events.context.agent(events.table.agent[row]).map(|known| known.agent.logical_node_id.into())),
+    "agent_type_index": optional_integers(events.context.agent(events.table.agent[row]).map(|known| known.agent.logical_node_type_id.into())),
+    "agent_type": texts(events.context.agent(events.table.agent[row]).map(|known| known.kind)),
+    "queue_id": integers(events.table.queue[row].0),
+    "stream_id": integers(events.context.stream(events.table.stream[row])),
+    "hip_event_handle": integers(events.table.event[row]),
+    "source_queue_id": integers(events.table.source_queue[row].0),
+    "stack_id": integers(events.table.correlation[row].0),
 );

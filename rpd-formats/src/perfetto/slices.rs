@@ -7,6 +7,7 @@ use rpd_core::domain::Domain;
 use rpd_core::ids::{KernelId, StreamId, ThreadId};
 use rpd_core::options::Options;
 use rpd_core::session::{Columns as _, DispatchPlaces, KernelLabels, Operation, Session};
+use rpd_core::spool::format::GraphNode;
 use rpd_core::storage::column::{BATCH, Column};
 use rpd_core::text::args::{ArgLayout, for_each_argument, layout};
 
@@ -310,6 +311,15 @@ fn devices(
     }
 }
 
+/// Adds graph and node, of what belongs to a graph.
+#[inline]
+fn graph_annotations(out: &mut Vec<u8>, graph: GraphNode) {
+    if graph.exec != 0 {
+        annotation(out, trace::GRAPH_EXEC_ID, graph.exec.into());
+        annotation(out, trace::GRAPH_NODE_ID, graph.node.into());
+    }
+}
+
 struct DeviceWriter<'a> {
     trace: &'a mut Trace,
     tracks: &'a mut Tracks,
@@ -395,6 +405,7 @@ impl DeviceWriter<'_> {
             annotation(out, trace::WORKGROUP_SIZE, product(table.workgroup[index]));
             annotation(out, trace::GRID_SIZE, product(table.grid[index]));
             annotation(out, trace::STREAM_ID, stream.into());
+            graph_annotations(out, table.graph_of(index));
             if let Some(counted) = self.counted.find(table.dispatch[index], kernel) {
                 for (counter, value) in self.session.counted.sums(counted) {
                     if let Some(&name) = self.counter_names.get(counter as usize) {
@@ -448,6 +459,7 @@ impl DeviceWriter<'_> {
             annotation(out, trace::CORR_ID, place.correlation);
             annotation(out, trace::TID, thread.0.into());
             annotation(out, trace::STREAM_ID, stream.into());
+            graph_annotations(out, table.graph_of(index));
         });
     }
 }

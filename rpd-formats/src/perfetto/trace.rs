@@ -72,6 +72,8 @@ annotations! {
     OPERATION = "operation",
     CORR_ID = "corr_id",
     ANCESTOR_ID = "ancestor_id",
+    GRAPH_EXEC_ID = "graph_exec_id",
+    GRAPH_NODE_ID = "graph_node_id",
     STREAM_ID = "stream_ID",
     SRC_AGENT = "src_agent",
     DST_AGENT = "dst_agent",

@@ -344,7 +344,12 @@ fn threads(session: &Session) -> BTreeSet<ThreadId> {
     let shown = Table::ALL.iter().filter(|table| match table {
         Table::Calls | Table::Dispatches | Table::Copies => true,
         // Counter tracks and samples are those of agents.
-        Table::Allocations | Table::Scratch | Table::Counted | Table::Samples => false,
+        Table::Allocations
+        | Table::Scratch
+        | Table::Counted
+        | Table::Samples
+        | Table::GraphLaunches
+        | Table::HipEvents => false,
     });
     for column in shown.filter_map(|table| session.references(*table).threads) {
         let mut last = None;

@@ -7,7 +7,7 @@ use rpd_core::domain::Domain;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
 use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, Session, StackRef};
-use rpd_core::spool::format::call_flag;
+use rpd_core::spool::format::{GraphNode, call_flag};
 use rpd_core::text::args::{ArgLayout, ValueType, for_each_argument, layout};
 
 use super::samples::Instructions;
@@ -26,6 +26,8 @@ mod size {
     pub(super) const COPY: u32 = 96;
     pub(super) const ALLOCATION: u32 = 88;
     pub(super) const SCRATCH: u32 = 96;
+    pub(super) const GRAPH_LAUNCH: u32 = 96;
+    pub(super) const HIP_EVENT: u32 = 88;
 }
 
 /// Writes the object with all arrays.
@@ -64,6 +66,15 @@ pub(super) fn write(
         if session.operations.iter().any(|one| one.domain() == domain) {
             calls.write(file, key, domain)?;
         }
+    }
+    // Only newer versions of the original have these.
+    if !session.graph_launches.is_empty() {
+        file.buffer.extend_from_slice(b"],\"hip_graph\":[");
+        graph_launches(file, session, operations)?;
+    }
+    if !session.hip_events.is_empty() {
+        file.buffer.extend_from_slice(b"],\"hip_event\":[");
+        hip_events(file, session, options, operations)?;
     }
     file.buffer
         .extend_from_slice(b"],\"pc_sample_host_trap\":[");
@@ -127,6 +138,16 @@ impl Out<'_> {
             .text(",\"grid_size\":")
             .dim3(table.grid[index])
             .text("}")
+    }
+
+    /// Graph and node, in recordings in which anything belongs to a graph.
+    #[inline]
+    fn graph(self, is_there: bool, graph: GraphNode) -> Self {
+        if !is_there {
+            return self;
+        }
+        self.handle("graph_exec_id", graph.exec)
+            .handle("graph_node_id", graph.node)
     }
 
     /// The key and the object with the handle.
@@ -402,6 +423,7 @@ fn dispatches(
             .times(table.start[index], table.end[index])
             .dispatch_info(table, index)
             .handle("stream_id", stream(table.stream[index], options))
+            .graph(!table.graph.is_empty(), table.graph_of(index))
             .text("}");
         file.flush_if_full()?;
     }
@@ -446,6 +468,7 @@ fn copies(
             .text(",\"bytes\":")
             .number(table.bytes[index])
             .handle("stream_id", stream(table.stream[index], options))
+            .graph(!table.graph.is_empty(), table.graph_of(index))
             .text("}");
         file.flush_if_full()?;
     }
@@ -506,6 +529,70 @@ fn scratch(
             .number(table.flags[index])
             .text(",\"allocation_size\":")
             .number(table.bytes[index])
+            .text("}");
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
+
+fn graph_launches(
+    file: &mut TextFile,
+    session: &Session,
+    operations: &OperationNumbers,
+) -> Result<(), WriteError> {
+    let table = &session.graph_launches;
+    let start = format!(
+        "{{\"size\":{},\"kind\":{},\"operation\":0,\"thread_id\":",
+        size::GRAPH_LAUNCH,
+        operations.graph_launches
+    );
+    let mut first = true;
+    for index in table.indices() {
+        separate(file, &mut first);
+        Out(&mut file.buffer)
+            .text(&start)
+            .number(table.thread[index].0)
+            .ancestry(table.correlation[index], CorrelationId(0))
+            .times(table.start[index], table.end[index])
+            .handle("agent_id", table.agent[index].0)
+            .handle("queue_id", 0)
+            .handle("graph_exec_id", table.exec[index])
+            .text(",\"kernel_dispatch_count\":")
+            .number(table.dispatches[index])
+            .text("}");
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
+
+fn hip_events(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+    operations: &OperationNumbers,
+) -> Result<(), WriteError> {
+    let table = &session.hip_events;
+    let start = format!(
+        "{{\"size\":{},\"kind\":{},\"operation\":",
+        size::HIP_EVENT,
+        operations.hip_events
+    );
+    let mut first = true;
+    for index in table.indices() {
+        separate(file, &mut first);
+        Out(&mut file.buffer)
+            .text(&start)
+            .number(table.operation[index])
+            .text(",\"thread_id\":")
+            .number(table.thread[index].0)
+            .correlation(table.correlation[index], 0)
+            .times(table.start[index], table.end[index])
+            .handle("agent_id", table.agent[index].0)
+            .handle("queue_id", table.queue[index].0)
+            .text(",\"hip_event_handle\":")
+            .number(table.event[index])
+            .handle("source_queue_id", table.source_queue[index].0)
+            .handle("stream_id", stream(table.stream[index], options))
             .text("}");
         file.flush_if_full()?;
     }

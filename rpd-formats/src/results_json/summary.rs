@@ -187,7 +187,7 @@ fn squares(
         Table::Allocations => by_operation!(session.allocations),
         Table::Scratch => by_operation!(session.scratch),
         // These statistics are about durations.
-        Table::Counted | Table::Samples => {}
+        Table::Counted | Table::Samples | Table::GraphLaunches | Table::HipEvents => {}
         Table::Calls => {
             let calls = &session.calls;
             for index in calls.indices() {

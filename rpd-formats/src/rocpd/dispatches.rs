@@ -3,10 +3,12 @@
 use std::io;
 
 use rpd_core::session::{Columns as _, DispatchPlaces, DispatchRow, DispatchTable, Session};
+use rpd_core::spool::format::GraphNode;
 use rpd_core::storage::column::{self, Column};
 
 use super::pages::RowWriter;
 use super::rows::{BATCH, Events, NO_DATA, RowById, RowsById, Writer, in_order_of_ids};
+use super::tables::Version;
 use crate::columns::{Columns, columns};
 use crate::progress;
 
@@ -102,7 +104,14 @@ pub(super) fn write(
             event,
         })?;
     }
-    let mut rows = writer.rows_of::<Record<'_>>("rocpd_kernel_dispatch")?;
+    let with_graphs = Version::from_session(writer.session) >= Version::Graphs;
+    let columns = [
+        <Record<'_> as Columns<RowWriter<'_>>>::NAMES,
+        graph_columns(with_graphs),
+        <RecordEnd<'_> as Columns<RowWriter<'_>>>::NAMES,
+    ]
+    .concat();
+    let mut rows = writer.rows("rocpd_kernel_dispatch", &columns)?;
     in_order_of_ids(
         storage,
         || dispatches.release(),
@@ -116,6 +125,10 @@ pub(super) fn write(
                 row: table.row(index),
             };
             record.append_to(&mut rows);
+            if with_graphs {
+                GraphColumns(table.graph_of(index)).append_to(&mut rows);
+            }
+            RecordEnd(&record).append_to(&mut rows);
             rows.end_row()
         },
     )?;
@@ -147,9 +160,32 @@ columns!(Record<'_> => RowWriter<'f>, |record|
     "grid_size_x": integer(record.row.grid[0].into()),
     "grid_size_y": integer(record.row.grid[1].into()),
     "grid_size_z": integer(record.row.grid[2].into()),
-    "region_name_id": integer(record.region_name()),
-    "event_id": integer(record.event),
 );
+
+/// The columns behind those of graphs.
+struct RecordEnd<'a>(&'a Record<'a>);
+
+columns!(RecordEnd<'_> => RowWriter<'f>, |record|
+    "region_name_id": integer(record.0.region_name()),
+    "event_id": integer(record.0.event),
+);
+
+/// The columns of graphs, which later versions of the schema have.
+pub(super) struct GraphColumns(pub(super) GraphNode);
+
+columns!(GraphColumns => RowWriter<'f>, |graph|
+    "graph_exec_id": integer(graph.0.exec.into()),
+    "graph_node_id": integer(graph.0.node.into()),
+);
+
+/// Names of the columns of graphs, in databases `with_graphs`.
+pub(super) fn graph_columns(with_graphs: bool) -> &'static [&'static str] {
+    if with_graphs {
+        <GraphColumns as Columns<RowWriter<'_>>>::NAMES
+    } else {
+        &[]
+    }
+}
 
 impl Record<'_> {
     fn region_name(&self) -> i64 {

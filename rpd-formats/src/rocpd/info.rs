@@ -16,11 +16,25 @@ use rusqlite::{Connection, params};
 
 use super::counters;
 use super::identity::Node;
-use super::names::{Names, SCHEMA_VERSION};
+use super::names::Names;
 use super::rows::Writer;
+use super::tables::Version;
 use super::unstored;
 use crate::json::Object;
 use crate::{describe, settings};
+
+/// Categories and names of records of later versions of the schema.
+const LATER_TEXTS: [(Version, &str); 4] = [
+    (Version::Graphs, GRAPH_CATEGORY),
+    (Version::Events, EVENT_CATEGORY),
+    (Version::Events, "HIP_EVENT_RECORD"),
+    (Version::Events, "HIP_EVENT_WAIT"),
+];
+
+/// Category of the events of graph launches.
+pub(super) const GRAPH_CATEGORY: &str = "HIP_GRAPH";
+/// Category of the events of HIP events.
+pub(super) const EVENT_CATEGORY: &str = "HIP_EVENT";
 
 /// Ids of described things in the database.
 pub(super) struct Ids<'a> {
@@ -45,6 +59,12 @@ impl Ids<'_> {
     /// Id of the name of a kind.
     pub(super) fn kind(&self, kind: Kind) -> i64 {
         self.kinds.get(&kind).copied().unwrap_or(self.empty)
+    }
+
+    /// Id of a text that [`LATER_TEXTS`] has.
+    pub(super) fn text(&self, text: &str) -> i64 {
+        let id = self.texts.texts.find(text);
+        id.map_or(self.empty, |id| self.texts.rows.get(id.0).into())
     }
 
     /// Id of the counter with this index; 0, which is none, for others.
@@ -83,7 +103,10 @@ pub(super) fn write<'a>(
         "INSERT INTO {} (tag, value) VALUES (?, ?)",
         names.table("rocpd_metadata")
     ))?;
-    insert.execute(params!["schema_version", SCHEMA_VERSION])?;
+    insert.execute(params![
+        "schema_version",
+        Version::from_session(session).text()
+    ])?;
     insert.execute(params!["uuid", names.suffix])?;
     insert.execute(params!["guid", names.guid])?;
     // The tables of the schema have no place for sums.
@@ -137,6 +160,11 @@ impl<'a> Texts<'a> {
         };
         add("");
         Kind::all().for_each(|kind| add(kind.file_name()));
+        for (version, text) in LATER_TEXTS {
+            if version <= Version::from_session(session) {
+                add(text);
+            }
+        }
         for (kind, operations) in &session.provider_names {
             add(kind);
             operations.iter().for_each(|operation| add(operation));

@@ -12,7 +12,7 @@ use super::query::data_views;
 use super::read::list_recordings;
 use super::sql::identifier;
 use super::stack_views::{self, COMPATIBLE, without_made_up};
-use super::tables::ROW_ID;
+use super::tables::{ROW_ID, has_graph_columns};
 use super::{Names, PRAGMAS, is_known_view, table_views};
 use crate::WriteError;
 use crate::destination::Destination;
@@ -35,16 +35,6 @@ pub enum MergeError {
         /// Path of the other database that holds the recording.
         second: PathBuf,
     },
-    /// Schema versions of the databases differ.
-    #[error("{} has schema version {found}, the others have {expected}; only equal versions can be merged", path.display())]
-    Versions {
-        /// Path of the database.
-        path: PathBuf,
-        /// Version of the schema in the database.
-        found: String,
-        /// Version of the schema in the first database.
-        expected: String,
-    },
     /// The merged database cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -57,17 +47,8 @@ pub enum MergeError {
 pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<PathBuf, MergeError> {
     // All inputs are checked before the output is begun, so that a refusal leaves nothing behind.
     let mut holders: HashMap<String, &PathBuf> = HashMap::new();
-    let mut version: Option<String> = None;
     for path in inputs {
-        let (found, guids) = list_recordings(path)?;
-        let expected = version.get_or_insert_with(|| found.clone());
-        if *expected != found {
-            return Err(MergeError::Versions {
-                path: path.clone(),
-                found,
-                expected: expected.clone(),
-            });
-        }
+        let guids = list_recordings(path)?;
         for guid in guids {
             if let Some(first) = holders.insert(guid.clone(), path) {
                 return Err(MergeError::SharedGuid {
@@ -97,8 +78,12 @@ pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<Pat
     }
     connection.set_trust(Trust::Schema);
     let (further, strings) = found.stack_views();
+    let mut with_graphs = true;
     for (base, selects) in &views.0 {
-        let all: Vec<&str> = selects.iter().map(|(_, select)| &**select).collect();
+        let (all, columns) = padded(&connection, selects);
+        if matches!(&**base, "rocpd_kernel_dispatch" | "rocpd_memory_copy") {
+            with_graphs &= has_graph_columns(&columns);
+        }
         let made_up = match base.as_str() {
             "rocpd_string" => &*strings,
             _ => "",
@@ -116,8 +101,8 @@ pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<Pat
         })?;
     }
     connection.set_trust(Trust::Schema);
-    for statement in data_views(|name| views.0.contains_key(name)) {
-        connection.execute(statement, []).map_err(refused)?;
+    for statement in data_views(|name| views.0.contains_key(name), with_graphs) {
+        connection.execute(&statement, []).map_err(refused)?;
     }
     connection.set_trust(Trust::Own);
     for statement in &further {
@@ -127,6 +112,42 @@ pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<Pat
         .close()
         .map_err(|error| MergeError::from(refused(error)))?;
     Ok(file.finish()?)
+}
+
+/// The selects of a view over all inputs, with one list of columns, and these. Schemas of a later version have columns that others
+/// lack; rows of those have NULL there. A select that cannot be compiled is left as it is, for SQLite to refuse.
+fn padded(connection: &Guarded, selects: &[(PathBuf, String)]) -> (Vec<String>, Vec<String>) {
+    let columns_of = |select: &String| -> Option<Vec<String>> {
+        let statement = connection.prepare(select).ok()?;
+        Some(statement.column_names().map(str::to_owned).collect())
+    };
+    let lists: Vec<Option<Vec<String>>> = selects
+        .iter()
+        .map(|(_, select)| columns_of(select))
+        .collect();
+    let mut all: Vec<String> = Vec::new();
+    for column in lists.iter().flatten().flatten() {
+        if !all.contains(column) {
+            all.push(column.clone());
+        }
+    }
+    let texts = selects.iter().zip(&lists).map(|((_, select), own)| {
+        let Some(own) = own.as_ref().filter(|own| **own != all) else {
+            return select.clone();
+        };
+        let list: Vec<String> = all
+            .iter()
+            .map(|column| {
+                if own.contains(column) {
+                    identifier(column)
+                } else {
+                    format!("NULL AS {}", identifier(column))
+                }
+            })
+            .collect();
+        format!("SELECT {} FROM ({select}\n)", list.join(", "))
+    });
+    (texts.collect(), all)
 }
 
 /// Selects of the `rocpd_*` views by the names of the views, each with the file that it is from.

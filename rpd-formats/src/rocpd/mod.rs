@@ -43,11 +43,16 @@ use rpd_core::options::Options;
 use rpd_core::session::Session;
 use rusqlite::Connection;
 pub(crate) use sql::identifier;
+use tables::Version;
 
 /// File name of the database after the prefix.
 pub(crate) const FILE: &str = "results.db";
 
 const VIEWS: &str = include_str!("views.sql");
+/// Begins a line of [`VIEWS`] that only databases with graphs have.
+const GRAPHS: &str = "    -- graphs: ";
+const GRAPH_VIEWS: &str = include_str!("graphs_data_views.sql");
+const EVENT_VIEWS: &str = include_str!("events_data_views.sql");
 const INDICES: &str = include_str!("indices.sql");
 
 /// Without a journal and without waiting for the disk; 32 MiB of pages are kept in memory. The name of the database matters: without
@@ -156,16 +161,23 @@ fn create(
     session: &Session,
     options: &Options,
 ) -> rusqlite::Result<()> {
-    connection.execute_batch(&names.fill_in(&tables::create(options.layout)))?;
+    let version = Version::from_session(session);
+    connection.execute_batch(&names.fill_in(&tables::create(options.layout, version)))?;
     connection.execute_batch(&names.fill_in(INDICES))?;
     stacks::create(connection, names, session, options)?;
     device_totals::create(connection, names, session)?;
     samples::create(connection, names, session)?;
     traces::create(connection, names, session)?;
-    for view in tables::views() {
+    for view in tables::views(version) {
         connection.execute_batch(&names.fill_in(&view))?;
     }
-    connection.execute_batch(VIEWS)?;
+    connection.execute_batch(&views(version >= Version::Graphs))?;
+    if version >= Version::Graphs {
+        connection.execute_batch(GRAPH_VIEWS)?;
+    }
+    if version >= Version::Events {
+        connection.execute_batch(EVENT_VIEWS)?;
+    }
     if !session.samples.is_empty() {
         connection.execute_batch(samples::DATA_VIEWS)?;
     }
@@ -179,6 +191,15 @@ fn create(
     Ok(())
 }
 
+/// The statements of [`VIEWS`]; `with_graphs`: dispatches and copies have columns of graphs.
+fn views(with_graphs: bool) -> String {
+    if with_graphs {
+        return VIEWS.replace(GRAPHS, "        ");
+    }
+    let lines = VIEWS.lines().filter(|line| !line.starts_with(GRAPHS));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
 /// Statements that make the views by whose names readers find tables.
 fn table_views() -> impl Iterator<Item = String> {
     let of_rpd = [
@@ -188,7 +209,8 @@ fn table_views() -> impl Iterator<Item = String> {
         device_totals::VIEWS,
     ];
     let of_rpd = of_rpd.into_iter().flat_map(|views| views.split(";\n"));
-    tables::views().chain(of_rpd.map(|view| Names::without_comments(view).to_owned()))
+    tables::views(Version::Events)
+        .chain(of_rpd.map(|view| Names::without_comments(view).to_owned()))
 }
 
 /// Whether readers use a table or view of this name: one of schema 3, or one of call stacks, PC samples, thread traces or sums

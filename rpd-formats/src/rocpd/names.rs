@@ -5,9 +5,6 @@ use rpd_core::session::Session;
 use super::identity::{self, Node};
 use super::sql;
 
-/// Value of `schema_version`.
-pub(super) const SCHEMA_VERSION: &str = "3";
-
 /// The constants of one database.
 pub(super) struct Names {
     pub(super) guid: String,
@@ -43,7 +40,7 @@ impl Names {
     }
 
     /// A statement without the comments in front of it.
-    pub(super) fn without_comments(statement: &'static str) -> &'static str {
+    pub(super) fn without_comments(statement: &str) -> &str {
         let mut rest = statement.trim_start();
         while rest.starts_with("--") {
             rest = rest

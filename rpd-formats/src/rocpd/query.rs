@@ -17,7 +17,8 @@ use super::read::InputFile;
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
 use super::stacks;
-use super::{VIEWS, is_known_view, samples, traces};
+use super::tables::has_graph_columns;
+use super::{EVENT_VIEWS, GRAPH_VIEWS, is_known_view, samples, traces, views};
 use crate::table::Cell;
 
 /// Databases that SQLite attaches at once.
@@ -206,8 +207,15 @@ impl Combined {
             );
         }
         let has = |name: &str| self.tables.iter().any(|(base, _)| base == name);
-        for statement in data_views(has) {
-            let name = identifier(view_name(statement).unwrap_or_default());
+        let has_graphs = ["rocpd_kernel_dispatch", "rocpd_memory_copy"]
+            .iter()
+            .all(|base| {
+                let mut tables = self.tables.iter();
+                let found = tables.find(|(name, _)| name == base);
+                found.is_some_and(|(_, columns)| has_graph_columns(columns))
+            });
+        for statement in data_views(has, has_graphs) {
+            let name = identifier(view_name(&statement).unwrap_or_default());
             sql += &format!(
                 "DROP VIEW IF EXISTS temp.{name}; {};\n",
                 statement.replacen("CREATE VIEW", "CREATE TEMPORARY VIEW", 1)
@@ -390,19 +398,25 @@ fn condition(base: &str, window: &Window) -> String {
 /// The view that only databases with call stacks have.
 const STACKED: &str = "rpd_api_stack";
 
-/// The statements that make the views that join tables: those of call stacks, PC samples and thread traces if the databases have such tables.
-pub(super) fn data_views(has: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str> {
-    let if_there = |table: &str, views: &'static str| if has(table) { views } else { "" };
-    let of_stacks = if_there(STACKED, stacks::ANSWERS);
-    let of_samples = if_there(samples::SAMPLE, samples::DATA_VIEWS);
-    let of_traces = if_there(traces::STREAM, traces::DATA_VIEWS);
-    VIEWS
-        .split(";\n")
-        .chain(of_stacks.split(";\n"))
-        .chain(of_samples.split(";\n"))
-        .chain(of_traces.split(";\n"))
+/// The statements that make the views that join tables: those of call stacks, PC samples, thread traces, graphs and HIP events if
+/// the databases have such tables. `has_graphs`: dispatches and copies have columns of graphs.
+pub(super) fn data_views(has: impl Fn(&str) -> bool, has_graphs: bool) -> Vec<String> {
+    let common = views(has_graphs);
+    let further = [
+        (STACKED, stacks::ANSWERS),
+        (samples::SAMPLE, samples::DATA_VIEWS),
+        (traces::STREAM, traces::DATA_VIEWS),
+        ("rocpd_graph_launch", GRAPH_VIEWS),
+        ("rocpd_hip_event", EVENT_VIEWS),
+    ];
+    let further = further.iter().filter(|(table, _)| has(table));
+    std::iter::once(&*common)
+        .chain(further.map(|(_, views)| *views))
+        .flat_map(|views| views.split(";\n"))
         .map(Names::without_comments)
         .filter(|statement| view_name(statement).is_some())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn failed(error: &rusqlite::Error, sql: &str) -> QueryError {

@@ -9,16 +9,19 @@ use std::io;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{CorrelationId, Nanoseconds, OperationId, QueueId, StreamId, ThreadId};
 use rpd_core::options::Options;
-use rpd_core::session::{CopyRow, MemoryAction, Operation, Session};
+use rpd_core::session::{
+    CopyRow, GraphLaunchRow, HipEventRow, MemoryAction, Operation, Session, event_operation_name,
+};
 use rpd_core::storage::column::{self, Column, Storage};
 use rpd_core::storage::sorted::{Keyed, Sorter};
 use rpd_core::text::args::{ArgLayout, for_each_argument, layout};
 use zerocopy::{Immutable, IntoBytes};
 
-use super::dispatches::{self, Dispatches};
-use super::info::Ids;
+use super::dispatches::{self, Dispatches, GraphColumns, graph_columns};
+use super::info::{EVENT_CATEGORY, GRAPH_CATEGORY, Ids};
 use super::names::Names;
 use super::pages::{PageFile, RowWriter, Tables};
+use super::tables::Version;
 use super::{device_totals, samples, stacks, traces};
 use crate::columns::{Columns, columns};
 use crate::json::Object;
@@ -57,6 +60,8 @@ pub(super) fn write(writer: Writer<'_>) -> io::Result<()> {
     dispatches::write_values(&writer, &events, &row_of)?;
     writer.copies(&events)?;
     writer.allocations(&events)?;
+    writer.graph_launches(&events)?;
+    writer.hip_events(&events)?;
     if stacks::has_tables(writer.session, writer.options) {
         stacks::write(&writer, &events)?;
     }
@@ -72,6 +77,8 @@ pub(super) struct Events {
     copies: i64,
     allocations: i64,
     scratch: i64,
+    graph_launches: i64,
+    hip_events: i64,
 }
 
 impl Events {
@@ -81,12 +88,16 @@ impl Events {
         let dispatches_at = calls + session.calls.len() as i64;
         let copies = dispatches_at + dispatches as i64;
         let allocations = copies + session.copies.len() as i64;
+        let scratch = allocations + session.allocations.len() as i64;
+        let graph_launches = scratch + session.scratch.len() as i64;
         Events {
             calls,
             dispatches: dispatches_at,
             copies,
             allocations,
-            scratch: allocations + session.allocations.len() as i64,
+            scratch,
+            graph_launches,
+            hip_events: graph_launches + session.graph_launches.len() as i64,
         }
     }
 
@@ -188,6 +199,18 @@ impl<'a> Writer<'a> {
             let (correlation, ancestor) = (table.correlation[index], table.ancestor[index]);
             rows.add(category, correlation, ancestor, none, None)?;
         }
+        let category = self.ids.text(GRAPH_CATEGORY);
+        let table = &session.graph_launches;
+        for index in table.indices() {
+            let correlation = table.correlation[index];
+            rows.add(category, correlation, correlation, none, None)?;
+        }
+        let category = self.ids.text(EVENT_CATEGORY);
+        let table = &session.hip_events;
+        for index in table.indices() {
+            let correlation = table.correlation[index];
+            rows.add(category, correlation, correlation, none, None)?;
+        }
         rows.rows.finish()
     }
 
@@ -267,7 +290,14 @@ impl<'a> Writer<'a> {
 
     fn copies(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.copies;
-        let mut rows = self.rows_of::<CopyRecord<'_>>("rocpd_memory_copy")?;
+        let with_graphs = Version::from_session(self.session) >= Version::Graphs;
+        let columns = [
+            <CopyRecord<'_> as Columns<RowWriter<'_>>>::NAMES,
+            graph_columns(with_graphs),
+            <CopyEnd<'_> as Columns<RowWriter<'_>>>::NAMES,
+        ]
+        .concat();
+        let mut rows = self.rows("rocpd_memory_copy", &columns)?;
         for index in table.indices() {
             let mut copy = CopyRecord {
                 writer: self,
@@ -276,6 +306,50 @@ impl<'a> Writer<'a> {
                 event: events.copies + index as i64,
             };
             copy.append_to(&mut rows);
+            if with_graphs {
+                GraphColumns(table.graph_of(index)).append_to(&mut rows);
+            }
+            CopyEnd(&copy).append_to(&mut rows);
+            rows.end_row()?;
+        }
+        rows.finish()
+    }
+
+    fn graph_launches(&self, events: &Events) -> io::Result<()> {
+        let table = &self.session.graph_launches;
+        if table.is_empty() {
+            return Ok(());
+        }
+        let mut rows = self.rows_of::<LaunchRecord>("rocpd_graph_launch")?;
+        for index in table.indices() {
+            let row = table.row(index);
+            let mut launch = LaunchRecord {
+                row,
+                agent: self.ids.agent(row.agent),
+                event: events.graph_launches + index as i64,
+            };
+            launch.append_to(&mut rows);
+            rows.end_row()?;
+        }
+        rows.finish()
+    }
+
+    fn hip_events(&self, events: &Events) -> io::Result<()> {
+        let table = &self.session.hip_events;
+        if table.is_empty() {
+            return Ok(());
+        }
+        let mut rows = self.rows_of::<HipEventRecord>("rocpd_hip_event")?;
+        for index in table.indices() {
+            let row = table.row(index);
+            let mut record = HipEventRecord {
+                row,
+                name: self.ids.text(event_operation_name(row.operation)),
+                agent: self.ids.agent(row.agent),
+                stream: self.stream(row.stream),
+                event: events.hip_events + index as i64,
+            };
+            record.append_to(&mut rows);
             rows.end_row()?;
         }
         rows.finish()
@@ -348,8 +422,53 @@ columns!(CopyRecord<'_> => RowWriter<'f>, |copy|
     "src_address": bits(copy.row.src_address),
     "size": bits(copy.row.bytes),
     "stream_id": integer(copy.writer.stream(copy.row.stream)),
-    "region_name_id": optional(copy.writer.region(copy.row.region).0),
-    "event_id": integer(copy.event),
+);
+
+/// The columns of a copy behind those of graphs.
+struct CopyEnd<'a>(&'a CopyRecord<'a>);
+
+columns!(CopyEnd<'_> => RowWriter<'f>, |copy|
+    "region_name_id": optional(copy.0.writer.region(copy.0.row.region).0),
+    "event_id": integer(copy.0.event),
+);
+
+/// A launch of a graph.
+struct LaunchRecord {
+    row: GraphLaunchRow,
+    agent: Option<i64>,
+    event: i64,
+}
+
+columns!(LaunchRecord => RowWriter<'f>, |launch|
+    "tid": integer(launch.row.thread.0.into()),
+    "agent_id": optional(launch.agent),
+    "start": bits(launch.row.start.0),
+    "end": bits(launch.row.end.0),
+    "graph_exec_id": integer(launch.row.exec.into()),
+    "kernel_dispatch_count": bits(launch.row.dispatches),
+    "event_id": integer(launch.event),
+);
+
+/// Work for a HIP event.
+struct HipEventRecord {
+    row: HipEventRow,
+    name: i64,
+    agent: Option<i64>,
+    stream: i64,
+    event: i64,
+}
+
+columns!(HipEventRecord => RowWriter<'f>, |record|
+    "tid": integer(record.row.thread.0.into()),
+    "start": bits(record.row.start.0),
+    "end": bits(record.row.end.0),
+    "name_id": integer(record.name),
+    "agent_id": optional(record.agent),
+    "queue_id": bits(record.row.queue.0),
+    "stream_id": integer(record.stream),
+    "hip_event_handle": bits(record.row.event),
+    "source_queue_id": bits(record.row.source_queue.0),
+    "event_id": integer(record.event),
 );
 
 /// An allocation, or an operation on scratch memory.

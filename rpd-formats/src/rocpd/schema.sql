@@ -5,6 +5,9 @@
 -- of the original it stands in its place and each row has it. The rocpd_* views, which are what readers use, have the columns in
 -- the order of this file either way. A row takes no space for values at its end that are the defaults of their columns.
 --
+-- What is marked `since` is there in databases of that version of the schema and later. A recording has the first version that has
+-- a place for all that it holds.
+--
 -- A column marked `id` has the id of its row, and the view takes it from there: so no index is needed to find the row of an event.
 
 CREATE TABLE rocpd_metadata%suffix% (
@@ -108,6 +111,7 @@ CREATE TABLE rocpd_info_pmc%suffix% (
     expression TEXT,
     is_constant INTEGER,
     is_derived INTEGER,
+    spm_support INTEGER DEFAULT 0, -- since 3.0.3
     extdata JSONB NOT NULL DEFAULT '{}'
 );
 CREATE TABLE rocpd_info_code_object%suffix% (
@@ -177,8 +181,12 @@ CREATE TABLE rocpd_pmc_event%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
     guid TEXT NOT NULL DEFAULT '%guid%', -- constant
     event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
+    sample_id INTEGER DEFAULT NULL REFERENCES rocpd_sample%suffix% (id) ON UPDATE CASCADE, -- since 3.0.3
     pmc_id INTEGER NOT NULL REFERENCES rocpd_info_pmc%suffix% (id) ON UPDATE CASCADE,
     value REAL DEFAULT 0.0,
+    xcc INTEGER DEFAULT NULL, -- since 3.0.3
+    shader_engine INTEGER DEFAULT NULL, -- since 3.0.3
+    instance INTEGER DEFAULT NULL, -- since 3.0.3
     extdata JSONB DEFAULT '{}'
 );
 CREATE TABLE rocpd_region%suffix% (
@@ -222,6 +230,8 @@ CREATE TABLE rocpd_kernel_dispatch%suffix% (
     grid_size_x INTEGER NOT NULL,
     grid_size_y INTEGER NOT NULL,
     grid_size_z INTEGER NOT NULL,
+    graph_exec_id INTEGER NOT NULL DEFAULT 0, -- since 3.0.2
+    graph_node_id INTEGER NOT NULL DEFAULT 0, -- since 3.0.2
     region_name_id INTEGER REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
     event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
     extdata JSONB NOT NULL DEFAULT '{}' -- constant
@@ -242,6 +252,8 @@ CREATE TABLE rocpd_memory_copy%suffix% (
     size INTEGER NOT NULL,
     queue_id INTEGER DEFAULT NULL REFERENCES rocpd_info_queue%suffix% (id) ON UPDATE CASCADE, -- constant
     stream_id INTEGER REFERENCES rocpd_info_stream%suffix% (id) ON UPDATE CASCADE,
+    graph_exec_id INTEGER NOT NULL DEFAULT 0, -- since 3.0.2
+    graph_node_id INTEGER NOT NULL DEFAULT 0, -- since 3.0.2
     region_name_id INTEGER REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
     event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
     extdata JSONB NOT NULL DEFAULT '{}' -- constant
@@ -263,4 +275,36 @@ CREATE TABLE rocpd_memory_allocate%suffix% (
     stream_id INTEGER REFERENCES rocpd_info_stream%suffix% (id) ON UPDATE CASCADE,
     event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
     extdata JSONB NOT NULL DEFAULT '{}'
+);
+CREATE TABLE rocpd_graph_launch%suffix% ( -- since 3.0.2
+    id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
+    nid INTEGER NOT NULL DEFAULT %nid% REFERENCES rocpd_info_node%suffix% (id) ON UPDATE CASCADE, -- constant
+    pid INTEGER NOT NULL DEFAULT %pid% REFERENCES rocpd_info_process%suffix% (id) ON UPDATE CASCADE, -- constant
+    tid INTEGER REFERENCES rocpd_info_thread%suffix% (id) ON UPDATE CASCADE,
+    agent_id INTEGER REFERENCES rocpd_info_agent%suffix% (id) ON UPDATE CASCADE,
+    queue_id INTEGER DEFAULT NULL REFERENCES rocpd_info_queue%suffix% (id) ON UPDATE CASCADE,
+    start BIGINT NOT NULL,
+    "end" BIGINT NOT NULL,
+    graph_exec_id INTEGER NOT NULL,
+    kernel_dispatch_count INTEGER NOT NULL DEFAULT 0,
+    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
+    extdata JSONB NOT NULL DEFAULT '{}' -- constant
+);
+CREATE TABLE rocpd_hip_event%suffix% ( -- since 3.0.4
+    id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
+    nid INTEGER NOT NULL DEFAULT %nid% REFERENCES rocpd_info_node%suffix% (id) ON UPDATE CASCADE, -- constant
+    pid INTEGER NOT NULL DEFAULT %pid% REFERENCES rocpd_info_process%suffix% (id) ON UPDATE CASCADE, -- constant
+    tid INTEGER REFERENCES rocpd_info_thread%suffix% (id) ON UPDATE CASCADE,
+    start BIGINT NOT NULL,
+    "end" BIGINT NOT NULL,
+    name_id INTEGER NOT NULL REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
+    agent_id INTEGER REFERENCES rocpd_info_agent%suffix% (id) ON UPDATE CASCADE,
+    queue_id INTEGER REFERENCES rocpd_info_queue%suffix% (id) ON UPDATE CASCADE,
+    stream_id INTEGER REFERENCES rocpd_info_stream%suffix% (id) ON UPDATE CASCADE,
+    hip_event_handle INTEGER NOT NULL,
+    source_queue_id INTEGER,
+    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
+    extdata JSONB NOT NULL DEFAULT '{}' -- constant
 );

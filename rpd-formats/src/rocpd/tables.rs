@@ -1,6 +1,7 @@
 //! The tables of schema 3, in either layout, and the views over them; their columns are in `schema.sql`.
 
 use rpd_core::options::Layout;
+use rpd_core::session::Session;
 
 use super::names::Names;
 
@@ -9,13 +10,71 @@ const SCHEMA: &str = include_str!("schema.sql");
 const CONSTANT: &str = " -- constant";
 /// Ends the line of a column that has the id of its row.
 const ID: &str = " -- id";
-/// Stands in front of such a column in a view.
+/// Stands before the version from which on there is a table or a column.
+const SINCE: &str = " -- since ";
+/// Stands in front of a column marked [`ID`] in a view.
 pub(super) const ROW_ID: &str = "id AS ";
+
+/// A version of the schema. Later ones add tables and columns to the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Version {
+    /// 3, that of the SDK 1.0.
+    First,
+    /// 3.0.2: launches of graphs, and the graphs of dispatches and copies.
+    Graphs,
+    /// 3.0.3: counters that are sampled while kernels run. Recordings have none.
+    Spm,
+    /// 3.0.4: HIP events.
+    Events,
+}
+
+impl Version {
+    /// Value of `schema_version` in the metadata.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Version::First => "3",
+            Version::Graphs => "3.0.2",
+            Version::Spm => "3.0.3",
+            Version::Events => "3.0.4",
+        }
+    }
+
+    /// The first version that has a place for all records of a session: readers of older versions read what they can.
+    pub(super) fn from_session(session: &Session) -> Version {
+        let has_graphs = !session.graph_launches.is_empty()
+            || [&session.dispatches, &session.counted.dispatches]
+                .iter()
+                .any(|table| !table.graph.is_empty())
+            || !session.copies.graph.is_empty();
+        if !session.hip_events.is_empty() {
+            Version::Events
+        } else if has_graphs {
+            Version::Graphs
+        } else {
+            Version::First
+        }
+    }
+
+    /// The version that a line of `schema.sql` is marked with.
+    fn from_line(line: &str) -> Version {
+        let text = line.split_once(SINCE).map_or("3", |(_, since)| since);
+        let all = [
+            Version::First,
+            Version::Graphs,
+            Version::Spm,
+            Version::Events,
+        ];
+        all.into_iter()
+            .find(|version| version.text() == text)
+            .expect("`schema.sql` names versions of this list")
+    }
+}
 
 /// A table of `schema.sql`, with the columns of the original in its order.
 struct Table {
     /// Name of the table before the suffix.
     base: &'static str,
+    since: Version,
     columns: Vec<Column>,
 }
 
@@ -23,6 +82,7 @@ struct Column {
     /// The name in the schema, in quotes where it needs them.
     name: &'static str,
     definition: &'static str,
+    since: Version,
     is_constant: bool,
     is_id: bool,
 }
@@ -32,27 +92,38 @@ impl Table {
     fn parse(statement: &'static str) -> Option<Table> {
         let (base, rest) = statement
             .strip_prefix("CREATE TABLE ")?
-            .split_once("%suffix% (\n")?;
+            .split_once("%suffix% (")?;
+        let (first, rest) = rest.split_once('\n')?;
         let lines = rest.lines().map(str::trim).take_while(|line| *line != ")");
         let columns = lines.map(|line| {
+            let since = Version::from_line(line);
+            let line = line.split_once(SINCE).map_or(line, |(line, _)| line);
             let (is_constant, is_id) = (line.ends_with(CONSTANT), line.ends_with(ID));
             let line = line.trim_end_matches(CONSTANT).trim_end_matches(ID);
             let definition = line.strip_suffix(',').unwrap_or(line);
             Column {
                 name: definition.split(' ').next().unwrap_or_default(),
                 definition,
+                since,
                 is_constant,
                 is_id,
             }
         });
         Some(Table {
             base,
+            since: Version::from_line(first),
             columns: columns.collect(),
         })
     }
 
-    fn create(&self, layout: Layout) -> String {
-        let mut columns: Vec<&Column> = self.columns.iter().collect();
+    /// The columns that the table has in a version.
+    fn columns(&self, version: Version) -> impl Iterator<Item = &Column> {
+        let columns = self.columns.iter();
+        columns.filter(move |column| column.since <= version)
+    }
+
+    fn create(&self, layout: Layout, version: Version) -> String {
+        let mut columns: Vec<&Column> = self.columns(version).collect();
         if layout == Layout::Rpd {
             // At the end of a row they take no space: SQLite keeps a key of integers beside the row.
             columns.sort_by_key(|column| {
@@ -64,7 +135,7 @@ impl Table {
         format!("CREATE TABLE {base}%suffix% (\n    {columns}\n);\n")
     }
 
-    fn view(&self) -> String {
+    fn view(&self, version: Version) -> String {
         let shown = |column: &Column| {
             if column.is_id {
                 format!("{ROW_ID}{}", column.name)
@@ -72,7 +143,7 @@ impl Table {
                 column.name.to_owned()
             }
         };
-        let columns: Vec<String> = self.columns.iter().map(shown).collect();
+        let columns: Vec<String> = self.columns(version).map(shown).collect();
         let (base, columns) = (self.base, columns.join(", "));
         format!("CREATE VIEW {base} AS\n    SELECT {columns} FROM {base}%suffix%")
     }
@@ -85,24 +156,36 @@ fn tables() -> impl Iterator<Item = Table> {
         .filter_map(Table::parse)
 }
 
-/// The columns that schema 3.0.0 has in a table; `None` for a table that it lacks.
+/// The columns of a table that are read; `None` for a table that is not read.
 pub(super) fn columns_of(base: &str) -> Option<Vec<&'static str>> {
     let table = tables().find(|table| table.base == base)?;
-    let names = table
-        .columns
-        .iter()
+    let read = table.columns.iter();
+    let names = read
+        .filter(|column| column.since != Version::Spm)
         .map(|column| column.name.trim_matches('"'));
     Some(names.collect())
 }
 
-/// Statements that make the tables.
-pub(super) fn create(layout: Layout) -> String {
-    tables().map(|table| table.create(layout)).collect()
+/// Whether a table or view with these columns has those of graphs.
+pub(super) fn has_graph_columns(columns: &[String]) -> bool {
+    ["graph_exec_id", "graph_node_id"]
+        .iter()
+        .all(|name| columns.iter().any(|column| column == name))
+}
+
+/// Statements that make the tables of a version.
+pub(super) fn create(layout: Layout, version: Version) -> String {
+    tables()
+        .filter(|table| table.since <= version)
+        .map(|table| table.create(layout, version))
+        .collect()
 }
 
 /// Statements that make the views by whose names readers find the tables: their columns stand in the order of the original.
-pub(super) fn views() -> impl Iterator<Item = String> {
-    tables().map(|table| table.view())
+pub(super) fn views(version: Version) -> impl Iterator<Item = String> {
+    tables()
+        .filter(move |table| table.since <= version)
+        .map(move |table| table.view(version))
 }
 
 #[cfg(test)]
@@ -110,7 +193,7 @@ mod tests {
     use super::*;
     use rusqlite::Connection;
 
-    const TABLES: usize = 20;
+    const TABLES: usize = 22;
 
     fn names() -> Names {
         Names {
@@ -150,16 +233,27 @@ mod tests {
 
     #[test]
     fn both_layouts_have_the_same_columns_and_equal_views() {
+        for version in [
+            Version::First,
+            Version::Graphs,
+            Version::Spm,
+            Version::Events,
+        ] {
+            check_layouts(version);
+        }
+    }
+
+    fn check_layouts(version: Version) {
         let [rpd, original] = [Layout::Rpd, Layout::Original].map(|layout| {
             let connection = connection();
-            let views: String = views().map(|view| view + ";\n").collect();
-            let all = create(layout) + &views;
+            let views: String = views(version).map(|view| view + ";\n").collect();
+            let all = create(layout, version) + &views;
             connection
                 .execute_batch(&names().fill_in(&all))
                 .expect("the statements are valid");
             connection
         });
-        for table in tables() {
+        for table in tables().filter(|table| table.since <= version) {
             let name = format!("{}_0000_1", table.base);
             let (mut ours, mut originals) = (columns(&rpd, &name), columns(&original, &name));
             assert_eq!(columns(&rpd, table.base), originals, "{name}");
@@ -171,12 +265,27 @@ mod tests {
     }
 
     #[test]
+    fn first_version_has_nothing_of_later_ones() {
+        let first = create(Layout::Original, Version::First);
+        for later in [
+            "graph_exec_id",
+            "rocpd_graph_launch",
+            "rocpd_hip_event",
+            "xcc",
+        ] {
+            assert!(!first.contains(later), "{later}");
+            assert!(create(Layout::Original, Version::Events).contains(later));
+        }
+        assert!(!create(Layout::Original, Version::Graphs).contains("rocpd_hip_event"));
+    }
+
+    #[test]
     fn rows_of_events_are_found_by_views_without_an_index() {
         let connection = connection();
         let names = names();
         let run = |sql: &str| connection.execute_batch(&names.fill_in(sql)).expect(sql);
-        run(&create(Layout::Rpd));
-        views().for_each(|view| run(&view));
+        run(&create(Layout::Rpd, Version::First));
+        views(Version::First).for_each(|view| run(&view));
         for table in ["rocpd_region", "rocpd_sample"] {
             let sql = format!("EXPLAIN QUERY PLAN SELECT * FROM {table} WHERE event_id = 5");
             let plan: String = connection

@@ -1,4 +1,5 @@
--- Views for people and tools, over those that `tables.rs` makes, one for each table of schema.sql.
+-- Views for people and tools, over those that `tables.rs` makes, one for each table of schema.sql. Lines that begin with
+-- `graphs:` are left out where no dispatch or copy has a graph.
 CREATE VIEW code_objects AS
     SELECT c.id, c.guid, c.nid, p.pid, a.absolute_index AS agent_abs_index, c.uri, c.load_base, c.load_size,
         c.load_delta, c.storage_type AS storage_type_str, json_extract(c.extdata, '$.size') AS code_object_size,
@@ -71,6 +72,7 @@ CREATE VIEW kernels AS
         k.private_segment_size AS scratch_size, y.arch_vgpr_count AS vgpr_count, y.accum_vgpr_count, y.sgpr_count,
         y.group_segment_size AS static_lds_size, y.private_segment_size AS static_scratch_size, e.stack_id,
         e.parent_stack_id, e.correlation_id AS corr_id
+    -- graphs: , k.graph_exec_id, k.graph_node_id
     FROM rocpd_kernel_dispatch k
         JOIN rocpd_info_agent a ON a.id = k.agent_id AND a.guid = k.guid
         JOIN rocpd_event e ON e.id = k.event_id AND e.guid = k.guid
@@ -120,6 +122,7 @@ CREATE VIEW memory_copies AS
         a.absolute_index AS src_agent_abs_index, a.logical_index AS src_agent_log_index,
         a.type_index AS src_agent_type_index, a.type AS src_agent_type, m.src_address, e.stack_id, e.parent_stack_id,
         e.correlation_id AS corr_id
+    -- graphs: , m.graph_exec_id, m.graph_node_id
     FROM rocpd_memory_copy m
         JOIN rocpd_string s ON s.id = m.name_id AND s.guid = m.guid
         JOIN rocpd_info_agent d ON d.id = m.dst_agent_id AND d.guid = m.guid

@@ -75,6 +75,8 @@ fn facts(session: &Session) -> Vec<(Fact, usize)> {
         scratch: _,
         counted: _,
         samples: _,
+        graph_launches: _,
+        hip_events: _,
         // Where the session has its tables.
         storage: _,
     } = session;

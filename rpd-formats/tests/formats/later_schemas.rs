@@ -43,11 +43,7 @@ fn database_of_the_first_schema_has_nothing_to_leave_out() {
 #[test]
 fn each_column_of_a_later_schema_is_counted_where_it_has_values() {
     let dispatches = session(&[]).dispatches.len();
-    for (column, absent) in [
-        ("graph_exec_id", "0"),
-        ("replay_pass", "NULL"),
-        ("pipe_id", "-1"),
-    ] {
+    for (column, absent) in [("replay_pass", "NULL"), ("pipe_id", "-1")] {
         let add = format!(
             "ALTER TABLE rocpd_kernel_dispatch% ADD COLUMN {column} INTEGER DEFAULT {absent}"
         );
@@ -80,7 +76,7 @@ fn column_and_table_of_an_unknown_schema_are_named_once() {
 }
 
 #[test]
-fn launches_of_graphs_are_named_for_what_they_are() {
+fn launches_of_graphs_without_their_view_are_named_for_what_they_are() {
     let notes = notes(&[
         "CREATE TABLE rocpd_graph_launch% (id INTEGER PRIMARY KEY, graph_exec_id INTEGER)",
         "INSERT INTO rocpd_graph_launch% (graph_exec_id) VALUES (1), (1), (2)",
@@ -89,6 +85,130 @@ fn launches_of_graphs_are_named_for_what_they_are() {
         notes,
         ["3 launches of graphs are left out: this rpd does not read rocpd_graph_launch"]
     );
+}
+
+/// What the schema 3.0.2 adds.
+const GRAPHS: [&str; 8] = [
+    "UPDATE rocpd_metadata% SET value = '3.0.2' WHERE tag = 'schema_version'",
+    "ALTER TABLE rocpd_kernel_dispatch% ADD COLUMN graph_exec_id INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE rocpd_kernel_dispatch% ADD COLUMN graph_node_id INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE rocpd_memory_copy% ADD COLUMN graph_exec_id INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE rocpd_memory_copy% ADD COLUMN graph_node_id INTEGER NOT NULL DEFAULT 0",
+    "DROP VIEW rocpd_kernel_dispatch; CREATE VIEW rocpd_kernel_dispatch AS SELECT * FROM rocpd_kernel_dispatch%; \
+     DROP VIEW rocpd_memory_copy; CREATE VIEW rocpd_memory_copy AS SELECT * FROM rocpd_memory_copy%",
+    "CREATE TABLE rocpd_graph_launch% (id INTEGER PRIMARY KEY, guid TEXT, nid INTEGER, pid INTEGER, tid INTEGER, \
+     agent_id INTEGER, queue_id INTEGER, start BIGINT, \"end\" BIGINT, graph_exec_id INTEGER, kernel_dispatch_count INTEGER, \
+     event_id INTEGER, extdata JSONB)",
+    "CREATE VIEW rocpd_graph_launch AS SELECT * FROM rocpd_graph_launch%",
+];
+
+/// Launch 1 of the graph 7, and its node in the first dispatch.
+const ONE_LAUNCH: [&str; 2] = [
+    "INSERT INTO rocpd_graph_launch% SELECT 1, guid, nid, pid, tid, agent_id, NULL, start - 20, start - 10, 7, 1, event_id, '{}' \
+     FROM rocpd_kernel_dispatch% ORDER BY id LIMIT 1",
+    "UPDATE rocpd_kernel_dispatch% SET graph_exec_id = 7, graph_node_id = 3 \
+     WHERE id = (SELECT min(id) FROM rocpd_kernel_dispatch%)",
+];
+
+/// `sdk-newer-24`
+#[test]
+fn graphs_of_another_writer_are_read_and_converted() {
+    let changes: Vec<&str> = GRAPHS.into_iter().chain(ONE_LAUNCH).collect();
+    let session = session(&changes);
+    assert_eq!(session.ledger.notes, Vec::<String>::new());
+    assert_eq!(session.graph_launches.len(), 1);
+    let launch = session.graph_launches.row(0);
+    assert_eq!((launch.exec, launch.dispatches), (7, 1));
+    let of_graph = (0..session.dispatches.len()).map(|index| session.dispatches.graph_of(index));
+    assert_eq!(
+        of_graph
+            .filter(|node| (node.exec, node.node) == (7, 3))
+            .count(),
+        1
+    );
+    let header = |name: &str| {
+        let files = csv(&session);
+        let text = files.iter().find(|(file, _)| file.ends_with(name));
+        let text = text.map(|(_, text)| text.lines().next().unwrap_or_default().to_owned());
+        text.unwrap_or_else(|| {
+            panic!(
+                "{name} among {:?}",
+                files.iter().map(|file| &file.0).collect::<Vec<_>>()
+            )
+        })
+    };
+    let kernels = header("kernel_trace.csv");
+    let graphs = "\"Stream_Id\",\"Graph_Exec_Id\",\"Graph_Node_Id\",\"Thread_Id\"";
+    assert!(kernels.contains(graphs), "{kernels}");
+    let launches = header("graph_launch_trace.csv");
+    assert_eq!(launches.split(',').count(), 11, "{launches}");
+    assert!(
+        launches.starts_with("\"Guid\",\"Kind\",\"Agent_Id\",\"Queue_Id\""),
+        "{launches}"
+    );
+}
+
+/// The files that the converter of the original makes.
+fn csv(session: &Session) -> Vec<(String, String)> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = rpd_core::naming::Target {
+        directory: directory.path().to_owned(),
+        prefix: "p".to_owned(),
+    };
+    let sessions = std::slice::from_ref(session);
+    let options = rpd_core::options::Options::default();
+    let files = rpd_formats::csv::write_combined(sessions, &options, &target).expect("written");
+    let read = |path: &std::path::PathBuf| {
+        let text = std::fs::read_to_string(path).expect("text");
+        (path.to_string_lossy().into_owned(), text)
+    };
+    files.iter().map(read).collect()
+}
+
+/// `sdk-newer-25`
+#[test]
+fn files_of_the_first_schema_have_no_columns_of_graphs() {
+    let session = session(&[]);
+    for (name, text) in csv(&session) {
+        assert!(!text.contains("Graph_"), "{name}");
+        assert!(
+            !name.contains("graph_launch") && !name.contains("hip_event"),
+            "{name}"
+        );
+    }
+}
+
+/// `sdk-newer-34`
+#[test]
+fn events_of_another_writer_are_read_and_converted() {
+    let session = session(&[
+        "UPDATE rocpd_metadata% SET value = '3.0.4' WHERE tag = 'schema_version'",
+        "CREATE TABLE rocpd_hip_event% (id INTEGER PRIMARY KEY, guid TEXT, nid INTEGER, pid INTEGER, tid INTEGER, start BIGINT, \
+         \"end\" BIGINT, name_id INTEGER, agent_id INTEGER, queue_id INTEGER, stream_id INTEGER, hip_event_handle INTEGER, \
+         source_queue_id INTEGER, event_id INTEGER, extdata JSONB)",
+        "CREATE VIEW rocpd_hip_event AS SELECT * FROM rocpd_hip_event%",
+        "INSERT INTO rocpd_string% (string) VALUES ('HIP_EVENT_RECORD'), ('HIP_EVENT_WAIT')",
+        "INSERT INTO rocpd_hip_event% SELECT 1, guid, nid, pid, tid, start, \"end\", \
+         (SELECT id FROM rocpd_string% WHERE string = 'HIP_EVENT_RECORD'), agent_id, queue_id, stream_id, 4096, queue_id, \
+         event_id, '{}' FROM rocpd_kernel_dispatch% LIMIT 1",
+        "INSERT INTO rocpd_hip_event% SELECT 2, guid, nid, pid, tid, start, \"end\", \
+         (SELECT id FROM rocpd_string% WHERE string = 'HIP_EVENT_WAIT'), agent_id, queue_id, stream_id, 4096, queue_id, \
+         event_id, '{}' FROM rocpd_kernel_dispatch% LIMIT 1",
+    ]);
+    assert_eq!(session.ledger.notes, Vec::<String>::new());
+    let mut operations: Vec<u16> = session.hip_events.operation.iter().copied().collect();
+    operations.sort_unstable();
+    assert_eq!(operations, [1, 2]);
+    let files = csv(&session);
+    let (_, text) = files
+        .iter()
+        .find(|(name, _)| name.ends_with("hip_event_trace.csv"))
+        .expect("a file of events");
+    assert_eq!(
+        text.lines().next().unwrap_or_default().split(',').count(),
+        13
+    );
+    assert_eq!(text.lines().count(), 3);
 }
 
 /// Samples of counters lie among the samples of marks, with the event of the dispatch in which they were taken.

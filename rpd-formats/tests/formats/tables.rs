@@ -12,10 +12,10 @@ use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{
     AllocationRow, ArgsRef, CallRow, CopyRow, Counter, CounterInstance, CounterValue, DispatchRow,
-    DispatchTable, ExtendedStrings, KernelSymbol, LoadOptions, SampleRow, ScratchRow, Session,
-    Table, ValueRange,
+    DispatchTable, ExtendedStrings, GraphLaunchRow, HipEventRow, KernelSymbol, LoadOptions,
+    SampleRow, ScratchRow, Session, Table, ValueRange,
 };
-use rpd_core::spool::format::sample_flag;
+use rpd_core::spool::format::{GraphNode, sample_flag};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use rpd_formats::registry::{StatisticsUse, entry};
 use rpd_formats::rocpd::read::Database;
@@ -26,10 +26,28 @@ use crate::support::write::{lacks_library, write};
 /// Whether a format leaves the rows of a table out.
 pub(crate) fn leaves_out(format: Format, table: Table) -> bool {
     match format {
-        Format::Csv | Format::Json | Format::Rocpd | Format::Parquet | Format::Pftrace => false,
-        Format::Otf2 => matches!(table, Table::Scratch | Table::Counted | Table::Samples),
+        Format::Json | Format::Rocpd | Format::Parquet => false,
+        // Files of a conversion have them: see `later_schemas.rs`.
+        Format::Csv => matches!(table, Table::GraphLaunches | Table::HipEvents),
+        // Launches are calls as well, and the graph stands at kernels and copies.
+        Format::Pftrace => matches!(table, Table::GraphLaunches | Table::HipEvents),
+        Format::Otf2 => matches!(
+            table,
+            Table::Scratch
+                | Table::Counted
+                | Table::Samples
+                | Table::GraphLaunches
+                | Table::HipEvents
+        ),
         // It shows allocations and scratch in statistics, and samples beside the code they are in. Here there is neither.
-        Format::Html => matches!(table, Table::Allocations | Table::Scratch | Table::Samples),
+        Format::Html => matches!(
+            table,
+            Table::Allocations
+                | Table::Scratch
+                | Table::Samples
+                | Table::GraphLaunches
+                | Table::HipEvents
+        ),
     }
 }
 
@@ -170,6 +188,27 @@ pub(crate) fn add_row(session: &mut Session, table: Table, figure: u64) {
                 memory: 10,
             });
         }
+        Table::GraphLaunches => session.graph_launches.push(GraphLaunchRow {
+            start,
+            end,
+            thread: ThreadId(55),
+            correlation: CorrelationId(2),
+            agent: AgentHandle(15),
+            exec: 3,
+            dispatches: figure,
+        }),
+        Table::HipEvents => session.hip_events.push(HipEventRow {
+            start,
+            end,
+            thread: ThreadId(56),
+            correlation: CorrelationId(2),
+            agent: AgentHandle(16),
+            queue: QueueId(8),
+            stream: StreamId(7),
+            event: figure,
+            source_queue: QueueId(9),
+            operation: 2,
+        }),
     }
 }
 
@@ -245,14 +284,24 @@ fn rows(session: &Session, table: Table) -> Vec<String> {
     }
     match table {
         Table::Calls => rows!(of operations session.calls),
-        Table::Dispatches => rows!(session.dispatches, index => session.dispatches.row(index)),
-        Table::Copies => rows!(of operations session.copies),
+        Table::Dispatches => rows!(session.dispatches, index => {
+            (session.dispatches.row(index), session.dispatches.graph_of(index))
+        }),
+        Table::Copies => rows!(session.copies, index => {
+            let mut row = session.copies.row(index);
+            let operation = std::mem::replace(&mut row.operation, none);
+            (name(operation), row, session.copies.graph_of(index))
+        }),
         Table::Allocations => rows!(of operations session.allocations),
         Table::Scratch => rows!(of operations session.scratch),
         Table::Counted => rows!(session.counted, index => {
             (session.counted.dispatches.row(index), session.counted.values_of(index))
         }),
         Table::Samples => rows!(session.samples, index => session.samples.row(index)),
+        Table::GraphLaunches => {
+            rows!(session.graph_launches, index => session.graph_launches.row(index))
+        }
+        Table::HipEvents => rows!(session.hip_events, index => session.hip_events.row(index)),
     }
 }
 
@@ -448,4 +497,41 @@ fn database_keeps_every_table() {
             );
         }
     }
+}
+
+/// Graph and node of dispatches and copies are in every format that shows more of them than their times, and survive in a database.
+#[test]
+fn every_format_with_annotations_has_graphs_of_work() {
+    let node = GraphNode { exec: 5, node: 2 };
+    let with = |node: GraphNode| {
+        session_with(|session| {
+            add_row(session, Table::Dispatches, 200);
+            session.dispatches.set_graph(node);
+            add_row(session, Table::Copies, 200);
+            session.copies.set_graph(node);
+        })
+    };
+    with_every_format(&Options::default(), |format, files| {
+        let leaves_out = matches!(format, Format::Csv | Format::Otf2 | Format::Html);
+        let other = GraphNode { exec: 6, node: 2 };
+        assert_eq!(
+            files(&with(node)) == files(&with(other)),
+            leaves_out,
+            "{format:?}"
+        );
+    });
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = target(directory.path());
+    let files = write(
+        Format::Rocpd,
+        &with(node),
+        None,
+        &Options::default(),
+        &target,
+    );
+    let database = Database::open(&files.expect("written")[0]).expect("a database");
+    let read = database.session(&database.recordings()[0], LoadOptions::default());
+    let (read, _) = read.expect("a session");
+    assert_eq!(read.dispatches.graph_of(0), node);
+    assert_eq!(read.copies.graph_of(0), node);
 }

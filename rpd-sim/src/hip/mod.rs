@@ -12,7 +12,7 @@ pub(crate) mod copy;
 pub(crate) mod device;
 pub(crate) mod error;
 pub(crate) mod graph;
-mod hsa;
+pub(crate) mod hsa;
 pub(crate) mod image;
 pub(crate) mod later;
 pub(crate) mod launch;

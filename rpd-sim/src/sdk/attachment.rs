@@ -10,7 +10,9 @@ use rocprofiler_sdk_sys::{
     rocprofiler_status_t as Status, rocprofiler_tool_configure_attach_result_t as ConfigureResult,
 };
 
-use super::{activation, context, counting, device, discovery::Entry, lifecycle, state};
+use super::{
+    activation, context, counting, device, discovery::Entry, hip_events, lifecycle, state,
+};
 
 /// A tool's result for attaching, which it is handed back with.
 #[derive(Clone, Copy)]
@@ -114,6 +116,7 @@ pub extern "C" fn rocprofiler_detach() -> c_int {
     for_each_client(|handle, AttachResult(result)| {
         activation::stop_client(handle, false);
         device::drain();
+        hip_events::drain();
         counting::consumer::drain();
         if let Some(detach) = result.tool_detach {
             // SAFETY: the tool gave the function for this.

@@ -111,7 +111,6 @@ fn release(shared: *const SharedId) {
 }
 
 /// Internal id and ancestor of the thread's current call, if it is in one.
-#[cfg(test)]
 pub(crate) fn current() -> Option<(u64, u64)> {
     CURRENT.with(|current| {
         // SAFETY: the current scope is alive.

@@ -28,8 +28,8 @@ use rocprofiler_sdk_sys::{
 
 use super::context_records::{ContextRecords, masks, report, see};
 use super::{
-    agents, clock, codeobj, context, correlation::Use, counting, pc_sampling, scratch, state,
-    thread, thread_trace,
+    agents, clock, codeobj, context, correlation::Use, counting, graphs, pc_sampling, scratch,
+    state, thread, thread_trace,
 };
 use crate::gpu::observe::{
     self, CodeObjectInfo, CopyDirection, CopyInfo, DispatchInfo, Interval, Observer, QueueInfo,
@@ -57,6 +57,8 @@ pub(crate) fn install() {
         (CallbackKind::MEMORY_COPY, BufferKind::MEMORY_COPY),
         (CallbackKind::SCRATCH_MEMORY, BufferKind::SCRATCH_MEMORY),
         (CallbackKind::CODE_OBJECT, BufferKind::NONE),
+        (CallbackKind::HIP_GRAPH, BufferKind::HIP_GRAPH),
+        (CallbackKind::HIP_EVENT, BufferKind::HIP_EVENT),
     ];
     // Without an observer the device does no work for tools, which most programs never have.
     if counting::configured()
@@ -171,6 +173,7 @@ impl Observer for Provider {
     }
 
     fn dispatch_enqueued(&self, dispatch: &DispatchInfo<'_>) -> Token {
+        graphs::count_dispatch();
         let (ck, bk) = (CallbackKind::KERNEL_DISPATCH, BufferKind::KERNEL_DISPATCH);
         let (enqueue, complete) = (DispatchOperation::ENQUEUE.0, DispatchOperation::COMPLETE.0);
         // Enqueueing has callbacks only; completion has callbacks and records.

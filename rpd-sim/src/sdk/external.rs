@@ -18,6 +18,7 @@ use super::{
     context::{self, Callback, Context},
     names,
     status::store,
+    version,
 };
 
 /// Mask of the contexts for which an id was ever pushed.
@@ -158,7 +159,7 @@ pub unsafe extern "C" fn rocprofiler_configure_external_correlation_id_request_s
     };
     if list
         .iter()
-        .any(|&kind| kind == 0 || kind >= context::REQUEST_KINDS)
+        .any(|&kind| kind == 0 || kind >= version::current().request_kinds() as usize)
     {
         return Status::ERROR_KIND_NOT_FOUND;
     }
@@ -185,7 +186,7 @@ pub unsafe extern "C" fn rocprofiler_query_external_correlation_id_request_kind_
     name: *mut *const c_char,
     name_len: *mut u64,
 ) -> Status {
-    let known = (kind.0 < RequestKind::LAST.0)
+    let known = (kind.0 < version::current().request_kinds())
         .then(|| kind.c_name())
         .flatten();
     names::answer(

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, Once};
 
-use super::{buffer, counting, device, state, worker};
+use super::{buffer, counting, device, hip_events, state, worker};
 
 /// Locks held over a fork.
 static HELD: Mutex<Option<HeldLocks>> = Mutex::new(None);
@@ -32,6 +32,7 @@ extern "C" fn after_fork() {
 extern "C" fn in_child() {
     after_fork();
     device::forget();
+    hip_events::forget();
     counting::consumer::forget();
     if state::finalized() != 1 {
         worker::restart();

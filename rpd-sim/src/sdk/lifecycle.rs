@@ -14,8 +14,8 @@ use rocprofiler_sdk_sys::{
 
 use super::attachment::{self, AttachResult};
 use super::{
-    activation, codeobj, context, counting, device, discovery, fork, state, status::store,
-    variables::truth, worker,
+    activation, codeobj, context, counting, device, discovery, fork, hip_events, state,
+    status::store, variables::truth, worker,
 };
 
 /// A tool that accepted its configuration.
@@ -169,6 +169,7 @@ pub(crate) fn finalize() {
     }
     // Work that has been started is delivered before tools are told that all is over.
     device::drain();
+    hip_events::drain();
     counting::consumer::drain();
     // Tools expect an unload for every load.
     codeobj::unload_all();

@@ -28,6 +28,8 @@ pub(crate) mod enums;
 pub(crate) mod external;
 pub(crate) mod foreign;
 pub(crate) mod fork;
+pub(crate) mod graphs;
+pub(crate) mod hip_events;
 pub(crate) mod intercept;
 pub(crate) mod kept;
 pub(crate) mod kernel_check;
@@ -50,6 +52,7 @@ pub(crate) mod trace;
 pub(crate) mod trace_decoder;
 pub(crate) mod unsupported;
 pub(crate) mod variables;
+pub(crate) mod version;
 pub(crate) mod worker;
 pub(crate) mod wrap;
 

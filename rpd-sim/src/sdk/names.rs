@@ -17,6 +17,7 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::status::store;
+use super::version;
 
 /// Operation names as the tables of facts have them.
 mod generated {
@@ -120,7 +121,7 @@ pub unsafe extern "C" fn rocprofiler_query_buffer_tracing_kind_name(
     name: *mut *const c_char,
     name_len: *mut u64,
 ) -> Status {
-    let known = (kind.0 < BufferKind::LAST.0)
+    let known = (kind.0 < version::current().buffer_kinds())
         .then(|| kind.c_name())
         .flatten();
     answer(known.map(|n| suffix(n, BUFFER)), name, name_len)
@@ -136,7 +137,7 @@ pub unsafe extern "C" fn rocprofiler_query_callback_tracing_kind_name(
     name: *mut *const c_char,
     name_len: *mut u64,
 ) -> Status {
-    let known = (kind.0 < CallbackKind::LAST.0)
+    let known = (kind.0 < version::current().callback_kinds())
         .then(|| kind.c_name())
         .flatten();
     answer(known.map(|n| suffix(n, CALLBACK)), name, name_len)
@@ -155,7 +156,7 @@ pub unsafe extern "C" fn rocprofiler_query_buffer_tracing_kind_operation_name(
 ) -> Status {
     match kind {
         BufferKind::NONE => Status::ERROR_INVALID_ARGUMENT,
-        _ if kind.0 >= BufferKind::LAST.0 => Status::ERROR_KIND_NOT_FOUND,
+        _ if kind.0 >= version::current().buffer_kinds() => Status::ERROR_KIND_NOT_FOUND,
         _ => self::operation(buffer_operations(kind), operation, name, name_len),
     }
 }
@@ -173,7 +174,7 @@ pub unsafe extern "C" fn rocprofiler_query_callback_tracing_kind_operation_name(
 ) -> Status {
     match kind {
         CallbackKind::NONE => Status::ERROR_INVALID_ARGUMENT,
-        _ if kind.0 >= CallbackKind::LAST.0 => Status::ERROR_KIND_NOT_FOUND,
+        _ if kind.0 >= version::current().callback_kinds() => Status::ERROR_KIND_NOT_FOUND,
         _ => self::operation(callback_operations(kind), operation, name, name_len),
     }
 }
@@ -192,7 +193,7 @@ pub unsafe extern "C" fn rocprofiler_iterate_buffer_tracing_kinds(
     };
     // SAFETY: the caller gave the function for this.
     let call = |k| unsafe { callback(BufferKind(k), data) };
-    let _ = (0..BufferKind::LAST.0).try_for_each(|k| stop(call(k)));
+    let _ = (0..version::current().buffer_kinds()).try_for_each(|k| stop(call(k)));
     Status::SUCCESS
 }
 
@@ -210,7 +211,7 @@ pub unsafe extern "C" fn rocprofiler_iterate_callback_tracing_kinds(
     };
     // SAFETY: the caller gave the function for this.
     let call = |k| unsafe { callback(CallbackKind(k), data) };
-    let _ = (0..CallbackKind::LAST.0).try_for_each(|k| stop(call(k)));
+    let _ = (0..version::current().callback_kinds()).try_for_each(|k| stop(call(k)));
     Status::SUCCESS
 }
 
@@ -231,7 +232,7 @@ pub unsafe extern "C" fn rocprofiler_iterate_buffer_tracing_kind_operations(
     let Some(callback) = callback else {
         return Status::ERROR_INVALID_ARGUMENT;
     };
-    if kind.0 == 0 || kind.0 >= BufferKind::LAST.0 {
+    if kind.0 == 0 || kind.0 >= version::current().buffer_kinds() {
         return Status::ERROR_INVALID_ARGUMENT;
     }
     let Some(operations) = buffer_operations(kind) else {
@@ -256,7 +257,7 @@ pub unsafe extern "C" fn rocprofiler_iterate_callback_tracing_kind_operations(
     let Some(callback) = callback else {
         return Status::ERROR_INVALID_ARGUMENT;
     };
-    if kind.0 == 0 || kind.0 >= CallbackKind::LAST.0 {
+    if kind.0 == 0 || kind.0 >= version::current().callback_kinds() {
         return Status::ERROR_INVALID_ARGUMENT;
     }
     let Some(operations) = callback_operations(kind) else {
@@ -310,6 +311,29 @@ mod tests {
         assert_eq!(count(BufferKind::NONE), None);
         let code = callback_operations(CallbackKind::CODE_OBJECT).map(|o| o.names[1]);
         assert_eq!(code, Some(c"CODE_OBJECT_LOAD"));
+    }
+
+    /// sdk-newer-4 and sdk-newer-5
+    #[test]
+    fn newer_kinds_have_their_operations() {
+        let names = |kind| {
+            let operations = callback_operations(kind).expect("operations").names;
+            let texts = operations.iter().map(|name| name.to_string_lossy());
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names(CallbackKind::HIP_GRAPH),
+            [
+                "HIP_GRAPH_OPERATION_NONE",
+                "HIP_GRAPH_OPERATION_EXEC_CREATE",
+                "HIP_GRAPH_OPERATION_EXEC_DESTROY",
+                "HIP_GRAPH_OPERATION_EXEC_LAUNCH",
+            ]
+        );
+        assert_eq!(
+            names(CallbackKind::HIP_EVENT),
+            ["HIP_EVENT_NONE", "HIP_EVENT_RECORD", "HIP_EVENT_WAIT"]
+        );
     }
 
     #[test]

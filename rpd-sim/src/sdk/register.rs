@@ -14,9 +14,9 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::{
-    allocation, codeobj, context, counting, device, discovery, foreign, intercept, lifecycle,
-    marker, registration_library, runtime, state, stream_wrap as stream, trace, variables::truth,
-    wrap,
+    allocation, codeobj, context, counting, device, discovery, foreign, graphs, hip_events,
+    intercept, lifecycle, marker, registration_library, runtime, state, stream_wrap as stream,
+    trace, variables::truth, wrap,
 };
 use crate::api::table::{self, Code, Library, Slot, count, next};
 
@@ -180,6 +180,8 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
             let own = first(0);
             if own {
                 slots.remember(&next::HIP_RUNTIME_API);
+                graphs::install(slots.0);
+                hip_events::install(slots.0);
                 slots.wrap(&trace::HIP_RUNTIME_API, &wrap::HIP_RUNTIME_API);
             }
             // Tools hear of every instance of a runtime, wrapped or not.

@@ -12,7 +12,7 @@ use rocprofiler_sdk_sys::{
 use super::{
     buffer,
     context::{self, Callback, MAX_OPERATIONS},
-    names, state,
+    names, state, version,
 };
 
 /// Indices of the selected operations; all operations of the kind for a null list or a length of 0.
@@ -60,8 +60,12 @@ pub unsafe extern "C" fn rocprofiler_configure_callback_tracing_service(
     let Some(context) = context::find(context_id) else {
         return Status::ERROR_CONTEXT_NOT_FOUND;
     };
-    if kind.0 == 0 || kind.0 >= CallbackKind::LAST.0 {
+    if kind.0 == 0 || kind.0 >= version::current().callback_kinds() {
         return Status::ERROR_KIND_NOT_FOUND;
+    }
+    if kind == CallbackKind::KERNEL_REPLAY {
+        // The kind has a name, and no dispatch is replayed.
+        return Status::ERROR_NOT_IMPLEMENTED;
     }
     let Some(function) = callback else {
         return Status::ERROR_INVALID_ARGUMENT;
@@ -109,7 +113,7 @@ pub unsafe extern "C" fn rocprofiler_configure_buffer_tracing_service(
     let Some(buffer) = buffer::find(buffer_id) else {
         return Status::ERROR_BUFFER_NOT_FOUND;
     };
-    if kind.0 == 0 || kind.0 >= BufferKind::LAST.0 {
+    if kind.0 == 0 || kind.0 >= version::current().buffer_kinds() {
         return Status::ERROR_KIND_NOT_FOUND;
     }
     if (BufferKind::KFD_EVENT_PAGE_MIGRATE.0..=BufferKind::KFD_QUEUE.0).contains(&kind.0) {

@@ -5,11 +5,9 @@ use core::{
     ptr,
 };
 
-use rocprofiler_sdk_sys::{
-    ROCPROFILER_VERSION, rocprofiler_status_t as Status, rocprofiler_version_triplet_t,
-};
+use rocprofiler_sdk_sys::{rocprofiler_status_t as Status, rocprofiler_version_triplet_t};
 
-use super::{clock, thread};
+use super::{clock, thread, version};
 
 /// Writes a value through a pointer unless that is null.
 pub(crate) fn store<T>(to: *mut T, value: T) {
@@ -29,9 +27,10 @@ pub unsafe extern "C" fn rocprofiler_get_version(
     minor: *mut u32,
     patch: *mut u32,
 ) -> Status {
-    store(major, ROCPROFILER_VERSION / 10_000);
-    store(minor, ROCPROFILER_VERSION / 100 % 100);
-    store(patch, ROCPROFILER_VERSION % 100);
+    let version = version::current().number();
+    store(major, version / 10_000);
+    store(minor, version / 100 % 100);
+    store(patch, version % 100);
     Status::SUCCESS
 }
 
@@ -45,7 +44,7 @@ pub unsafe extern "C" fn rocprofiler_get_version_triplet(
 ) -> Status {
     store(
         info,
-        rocprofiler_version_triplet_t::from_number(u64::from(ROCPROFILER_VERSION)),
+        rocprofiler_version_triplet_t::from_number(u64::from(version::current().number())),
     );
     Status::SUCCESS
 }

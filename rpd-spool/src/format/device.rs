@@ -38,6 +38,80 @@ pub struct Dispatch {
     pub workgroup: [u32; 3],
     /// Work items of the grid: x, y, z.
     pub grid: [u32; 3],
+    /// The graph launch that the dispatch is a part of.
+    pub graph: GraphNode,
+}
+
+/// Place of a dispatch or copy in the launch of a graph. All fields are 0 outside of graphs.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, FromBytes, IntoBytes, KnownLayout, Immutable,
+)]
+#[repr(C)]
+pub struct GraphNode {
+    /// Number of the executable graph in its process, from 1; 0 outside of graphs.
+    pub exec: u32,
+    /// Number of the dispatch or copy in the launch, from 0; of CUDA, number of the node in the graph.
+    pub node: u32,
+}
+
+/// A launch of a graph, written when the call has returned successfully.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct GraphLaunch {
+    /// Head of the record. `aux` is not used: 0.
+    pub header: RecordHeader,
+    /// Id of the thread that launched the graph.
+    pub thread: u64,
+    /// Correlation id of the call that launched the graph; 0 when it is not traced.
+    pub correlation: u64,
+    /// Time at which the call began, on the host.
+    pub start: u64,
+    /// Time at which the call returned, on the host.
+    pub end: u64,
+    /// Handle of the agent that the graph runs on; 0 when it is not known.
+    pub agent: u64,
+    /// Number of kernels that the call submitted.
+    pub dispatches: u64,
+    /// Number of the executable graph: [`GraphNode::exec`].
+    pub exec: u32,
+    /// Not used: 0.
+    pub reserved: u32,
+}
+
+/// Work of the device for a HIP event: the barrier that records it, or that waits for it.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct HipEvent {
+    /// Head of the record. `aux`: one of [`event_operation`].
+    pub header: RecordHeader,
+    /// Id of the thread that made the call.
+    pub thread: u64,
+    /// Correlation id of the call that recorded the event or waits for it.
+    pub correlation: u64,
+    /// Begin of the barrier on the device.
+    pub start: u64,
+    /// End of the barrier on the device.
+    pub end: u64,
+    /// Handle of the agent of the queue.
+    pub agent: u64,
+    /// Handle of the queue that the barrier was submitted to.
+    pub queue: u64,
+    /// The program's handle of the event.
+    pub event: u64,
+    /// Handle of the queue that the event was recorded on.
+    pub source_queue: u64,
+    /// Id of the HIP stream of the barrier; 0 for the null stream and when none is known.
+    pub stream: u32,
+    /// Not used: 0.
+    pub reserved: u32,
+}
+
+/// Meaning of a [`HipEvent`]'s `aux`.
+pub mod event_operation {
+    /// The event is recorded on a stream.
+    pub const RECORD: u16 = 1;
+    /// A stream waits for the event.
+    pub const WAIT: u16 = 2;
 }
 
 /// An asynchronous copy that is complete (`rocprofiler_callback_tracing_memory_copy_data_t`).
@@ -72,6 +146,8 @@ pub struct Copy {
     pub region: u32,
     /// Not used: 0.
     pub reserved: u32,
+    /// The graph launch that the copy is a part of.
+    pub graph: GraphNode,
 }
 
 /// Memory was allocated or freed (`rocprofiler_callback_tracing_memory_allocation_data_t`). Tail: empty, or a

@@ -25,7 +25,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub use calls::{CallRecord, RangeBegin, RangeEnd, call_flag};
 pub use capture::{CaptureCall, CaptureCode, CaptureMarker};
 pub use counters::{CountedDispatch, CountedValue, Counter, CounterInstance, Selected};
-pub use device::{Allocation, Copy, DeviceTotal, Dispatch, Scratch, total_of};
+pub use device::{
+    Allocation, Copy, DeviceTotal, Dispatch, GraphLaunch, GraphNode, HipEvent, Scratch,
+    event_operation, total_of,
+};
 pub use facts::{
     AgentRecord, CodeObject, HostFunction, KernelSymbol, Name, NamedResource, Region, space,
 };

@@ -194,6 +194,10 @@ record_kinds! {
     DeviceTotal = DEVICE_TOTAL 71, DeviceTotal, Left, RecordRole::Fact;
     /// Sums of records that were removed. aux: their tag.
     RemovedTotal = REMOVED_TOTAL 72, RemovedTotal, Left, RecordRole::Completeness;
+    /// A graph was launched.
+    GraphLaunch = GRAPH_LAUNCH 73, GraphLaunch, Left, RecordRole::Row(Table::GraphLaunches);
+    /// The device recorded a HIP event, or waited for one. aux: [`format::event_operation`].
+    HipEvent = HIP_EVENT 74, HipEvent, Left, RecordRole::Row(Table::HipEvents);
     /// A call of a capture. Tail: see [`crate::capture`].
     CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, RecordRole::Capture(CapturePart::Call);
     /// A code object of a capture. Tail: see [`crate::capture`].
@@ -240,6 +244,10 @@ tables! {
     Counted,
     /// PC samples.
     Samples,
+    /// Launches of graphs.
+    GraphLaunches,
+    /// HIP events on the device.
+    HipEvents,
 }
 
 #[cfg(test)]
@@ -268,6 +276,6 @@ mod tests {
     #[test]
     fn every_table_has_a_record() {
         let sizes = Table::ALL.iter().map(|table| table.record_len());
-        assert!(sizes.eq([56, 112, 96, 80, 80, 120, 96]));
+        assert!(sizes.eq([56, 120, 104, 80, 80, 128, 96, 64, 80]));
     }
 }

@@ -3,6 +3,7 @@
 mod capture;
 mod counters;
 mod cuda;
+mod graphs;
 mod main_job;
 mod outputs;
 mod processes;

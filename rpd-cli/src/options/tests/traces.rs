@@ -6,8 +6,10 @@ use super::{Got, options, plan_with, run_with, traced};
 
 #[test]
 fn aggregates_include_members_that_are_not_switched_off() {
-    const RUNTIME: [&str; 10] = [
+    const RUNTIME: [&str; 12] = [
         "cuda",
+        "hip_event",
+        "hip_graph",
         "hip_runtime",
         "kernel",
         "marker",
@@ -34,7 +36,11 @@ fn aggregates_include_members_that_are_not_switched_off() {
         (
             "command-line-47",
             "--sys-trace no --hsa-trace=0 --hsa-core-trace=1 --hip-compiler-trace False --hip-runtime-trace",
-            with(&[], &["hip_runtime", "hsa_core"], &[]),
+            with(
+                &[],
+                &["hip_event", "hip_graph", "hip_runtime", "hsa_core"],
+                &[],
+            ),
         ),
         (
             "command-line-48",
@@ -70,7 +76,7 @@ fn aggregates_include_members_that_are_not_switched_off() {
         (
             "unnumbered",
             "--runtime-trace --hip-runtime-trace=no",
-            with(&runtime, &[], &["hip_runtime"]),
+            with(&runtime, &[], &["hip_event", "hip_graph", "hip_runtime"]),
         ),
         (
             "command-line-53",
@@ -85,7 +91,16 @@ fn aggregates_include_members_that_are_not_switched_off() {
         (
             "command-line-55",
             "--sys-trace=no --hip-trace",
-            with(&[], &["hip_compiler", "hip_runtime"], &[]),
+            with(
+                &[],
+                &["hip_compiler", "hip_event", "hip_graph", "hip_runtime"],
+                &[],
+            ),
+        ),
+        (
+            "command-line-56, sdk-newer-23",
+            "--hip-trace --hip-graph-trace=no",
+            with(&[], &["hip_compiler", "hip_event", "hip_runtime"], &[]),
         ),
         (
             "unnumbered",
@@ -107,6 +122,17 @@ fn aggregates_include_members_that_are_not_switched_off() {
         got.sort();
         assert_eq!(got, expected, "{case}: {line}");
     }
+    // The version of the original that is followed has no traces of graphs and events, unless they are given.
+    let compat = |line: &str| {
+        let mut got = traced(&options(&format!("--compat rocprofv3 {line} -- a")));
+        got.sort();
+        got
+    };
+    assert_eq!(compat("--hip-trace"), ["hip_compiler", "hip_runtime"]);
+    assert_eq!(
+        compat("--hip-runtime-trace --hip-graph-trace"),
+        ["hip_graph", "hip_runtime"]
+    );
     let kokkos = options("--kokkos-trace -- a");
     assert!(
         kokkos.collector.kokkos && kokkos.kernel_names.rename,

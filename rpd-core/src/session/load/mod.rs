@@ -187,6 +187,8 @@ impl Session {
                         records::load_allocation(&record, &mut meta, &mut session)
                     }
                     RecordKind::Scratch => records::load_scratch(&record, &mut meta, &mut session),
+                    RecordKind::GraphLaunch => records::load_graph_launch(&record, &mut session),
+                    RecordKind::HipEvent => records::load_hip_event(&record, &mut session),
                     RecordKind::DeviceTotal => totals.load(&record),
                     RecordKind::RemovedTotal => removed.load(&record),
                     RecordKind::Counted => rows.counters.load_counted(&record, &mut session),

@@ -5,8 +5,8 @@ use std::io;
 use zerocopy::FromBytes;
 
 use super::super::{
-    AllocationRow, ArgsRef, CallRow, CopyRow, DispatchRow, DispatchTable, Growth, OpenCall,
-    OperationClass, ScratchRow, Session,
+    AllocationRow, ArgsRef, CallRow, CopyRow, DispatchRow, DispatchTable, GraphLaunchRow, Growth,
+    HipEventRow, OpenCall, OperationClass, ScratchRow, Session,
 };
 use super::LoadOptions;
 use super::counters::Counters;
@@ -262,6 +262,7 @@ pub(super) fn push_dispatch(table: &mut DispatchTable, dispatch: &format::Dispat
         workgroup: dispatch.workgroup,
         grid: dispatch.grid,
     });
+    table.set_graph(dispatch.graph);
 }
 
 pub(super) fn load_copy(record: &Record<'_>, meta: &mut Meta, session: &mut Session) -> Option<()> {
@@ -282,6 +283,7 @@ pub(super) fn load_copy(record: &Record<'_>, meta: &mut Meta, session: &mut Sess
         stream: StreamId(copy.stream),
         region: copy.region,
     });
+    table.set_graph(copy.graph);
     Some(())
 }
 
@@ -331,6 +333,37 @@ pub(super) fn load_scratch(
         queue: QueueId(scratch.queue),
         bytes: scratch.bytes,
         flags: scratch.flags,
+    });
+    Some(())
+}
+
+pub(super) fn load_graph_launch(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (launch, _) = record.parse::<format::GraphLaunch>()?;
+    session.graph_launches.push(GraphLaunchRow {
+        start: Nanoseconds(launch.start),
+        end: Nanoseconds(launch.end.max(launch.start)),
+        thread: thread_id(launch.thread),
+        correlation: CorrelationId(launch.correlation),
+        agent: AgentHandle(launch.agent),
+        exec: launch.exec,
+        dispatches: launch.dispatches,
+    });
+    Some(())
+}
+
+pub(super) fn load_hip_event(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (event, _) = record.parse::<format::HipEvent>()?;
+    session.hip_events.push(HipEventRow {
+        start: Nanoseconds(event.start),
+        end: Nanoseconds(event.end.max(event.start)),
+        thread: thread_id(event.thread),
+        correlation: CorrelationId(event.correlation),
+        agent: AgentHandle(event.agent),
+        queue: QueueId(event.queue),
+        stream: StreamId(event.stream),
+        event: event.event,
+        source_queue: QueueId(event.source_queue),
+        operation: record.header.aux,
     });
     Some(())
 }

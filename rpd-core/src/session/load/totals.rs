@@ -83,7 +83,7 @@ impl RemovedTotals {
             let of = match table {
                 _ if total.subject == format::RemovedTotal::OTHERS => RemovedOf::Others,
                 Table::Dispatches | Table::Counted => RemovedOf::Kernel(KernelId(total.subject)),
-                Table::Samples => RemovedOf::Others,
+                Table::Samples | Table::GraphLaunches | Table::HipEvents => RemovedOf::Others,
                 // A call of a kind that the recording does not name is damage, and no row either.
                 Table::Calls => match meta.call((total.subject >> 32) as u16, number, session) {
                     Some(operation) => RemovedOf::Operation(operation),
@@ -101,7 +101,9 @@ impl RemovedTotals {
                 (_, Table::Copies) => Domain::MemoryCopy,
                 (_, Table::Allocations) => Domain::MemoryAllocation,
                 (_, Table::Scratch) => Domain::ScratchMemory,
-                (_, Table::Calls | Table::Samples) => Domain::HipApi,
+                (_, Table::Calls | Table::Samples | Table::GraphLaunches | Table::HipEvents) => {
+                    Domain::HipApi
+                }
             };
             session.removed.push(RemovedTotal {
                 table,

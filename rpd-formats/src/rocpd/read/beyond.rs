@@ -31,19 +31,7 @@ struct LaterColumn {
     meaning: &'static str,
 }
 
-const COLUMNS: [LaterColumn; 5] = [
-    LaterColumn {
-        table: "rocpd_kernel_dispatch",
-        name: "graph_exec_id",
-        absent: "0",
-        meaning: "graphs and nodes of dispatches",
-    },
-    LaterColumn {
-        table: "rocpd_memory_copy",
-        name: "graph_exec_id",
-        absent: "0",
-        meaning: "graphs and nodes of copies",
-    },
+const COLUMNS: [LaterColumn; 3] = [
     LaterColumn {
         table: "rocpd_kernel_dispatch",
         name: "replay_pass",
@@ -65,11 +53,7 @@ const COLUMNS: [LaterColumn; 5] = [
 ];
 
 /// Columns of later schemas whose content is read, or is said with that of another column.
-const WITHOUT_NOTE: [(&str, &str); 3] = [
-    ("rocpd_kernel_dispatch", "graph_node_id"),
-    ("rocpd_memory_copy", "graph_node_id"),
-    ("rocpd_info_pmc", "spm_support"),
-];
+const WITHOUT_NOTE: [(&str, &str); 1] = [("rocpd_info_pmc", "spm_support")];
 
 /// Tables with names of the schema that rpd itself adds.
 const OWN: [&str; 4] = [
@@ -108,7 +92,9 @@ pub(super) fn note(source: &Source<'_>, recording: &Recording, info: &mut Info) 
     let mut notes = Vec::new();
     for table in names.collect::<Result<Vec<_>>>()? {
         let base = &table[..table.len() - suffix.len()];
-        match tables::columns_of(base) {
+        // Tables of later schemas are read through their views, as all others.
+        let known = tables::columns_of(base).filter(|_| source.has(base).unwrap_or(false));
+        match known {
             Some(known) => note_columns(source, &table, base, &known, &mut notes)?,
             None if OWN.contains(&base) => {}
             None => {

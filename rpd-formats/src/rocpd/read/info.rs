@@ -18,7 +18,9 @@ use serde_json::Value;
 
 use super::super::stack_views::FIRST_MADE_UP;
 use super::super::symbols::{INTERPRETER_FRAMES, RUNTIME_FRAMES};
+use super::super::tables::has_graph_columns;
 use super::agent::{from_json, number};
+use super::counters::columns;
 use super::scan::{Source, bits, integer, text, word};
 use super::{Recording, Settings};
 use crate::settings::keys;
@@ -152,6 +154,7 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
     let mut origin = Origin {
         guid: recording.guid.clone(),
         node,
+        has_graphs: has_graph_columns(&columns(source, "rocpd_kernel_dispatch")?),
         ..Origin::default()
     };
     source.each(

@@ -9,6 +9,7 @@ mod beyond;
 mod counters;
 mod device_totals;
 mod events;
+mod graphs;
 mod info;
 mod records;
 mod rpd;
@@ -225,7 +226,9 @@ impl Database {
             let versions = self
                 .connection
                 .texts("SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'")?;
-            schema_version(versions)?;
+            // Without a view of processes, which is reported below, there is one recording.
+            let recordings = self.list().map_or(1, |list| list.len());
+            check_schemas(versions, recordings)?;
         }
         match VIEWS.into_iter().find(|view| !has(view)) {
             Some(view) => Err(Problem::MissingView(view)),
@@ -247,24 +250,27 @@ impl Database {
     }
 }
 
-/// The one version that all recordings of a database have. A later version 3 adds tables and columns only.
-fn schema_version(mut versions: Vec<String>) -> Result<String, Problem> {
+/// Checks the versions of the recordings of a database. A later version 3 adds tables and columns only, so that recordings of
+/// several of them may be in one database.
+fn check_schemas(mut versions: Vec<String>, recordings: usize) -> Result<(), Problem> {
     versions.sort();
     versions.dedup();
-    if versions.len() > 1 {
+    if versions.len() > recordings.max(1) {
         return Err(Problem::SeveralSchemas(versions.join(" and ")));
     }
-    let version = versions.pop().ok_or(Problem::NoSchema)?;
-    if version == "3" || version.starts_with("3.") {
-        Ok(version)
-    } else {
-        Err(Problem::Schema(version))
+    if versions.is_empty() {
+        return Err(Problem::NoSchema);
+    }
+    let is_known = |version: &String| version == "3" || version.starts_with("3.");
+    match versions.into_iter().find(|version| !is_known(version)) {
+        Some(version) => Err(Problem::Schema(version)),
+        None => Ok(()),
     }
 }
 
-/// Schema version and recordings of a database whose views may be missing.
-pub(super) fn list_recordings(path: &Path) -> Result<(String, Vec<String>), ReadError> {
-    let read = || -> Result<(String, Vec<String>), Problem> {
+/// Recordings of a database whose views may be missing.
+pub(super) fn list_recordings(path: &Path) -> Result<Vec<String>, ReadError> {
+    let read = || -> Result<Vec<String>, Problem> {
         let connection = Guarded::read(path)?;
         let tables = connection
             .texts("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd%'")?;
@@ -281,7 +287,8 @@ pub(super) fn list_recordings(path: &Path) -> Result<(String, Vec<String>), Read
         if guids.is_empty() && versions.is_empty() {
             return Err(Problem::NotRocpd);
         }
-        Ok((schema_version(versions)?, guids))
+        check_schemas(versions, guids.len())?;
+        Ok(guids)
     };
     read().map_err(|problem| ReadError::new(path, problem))
 }

@@ -23,6 +23,7 @@ use super::beyond;
 use super::counters::{self, EventValues};
 use super::device_totals;
 use super::events::Events;
+use super::graphs;
 use super::info::Info;
 use super::samples;
 use super::scan::{Source, bits, bytes, integer, text, word};
@@ -58,6 +59,8 @@ pub(super) fn read(
     copies(source, info, &mut growth, &events)?;
     source.stored(growth.complete(&mut info.session, Table::Copies))?;
     allocations(source, info, &mut growth, &events, &stack_of)?;
+    graphs::launches(source, info, &mut growth, &events)?;
+    graphs::hip_events(source, info, &mut growth, &events)?;
     samples::read(source, info, &mut growth)?;
     device_totals::read(source, info)?;
     drop((events, stack_of));
@@ -258,7 +261,7 @@ impl Regions {
 }
 
 /// An agent's id; -1 for NULL.
-fn agent_id(row: &Row<'_>, column: usize) -> AgentHandle {
+pub(super) fn agent_id(row: &Row<'_>, column: usize) -> AgentHandle {
     match row.get_ref(column) {
         Ok(ValueRef::Integer(id)) => AgentHandle(id.cast_unsigned()),
         _ => AgentHandle(u64::MAX),
@@ -276,9 +279,12 @@ fn dispatches(
     events: &Events,
     ranges: &Lookup<EventValues>,
 ) -> Result<()> {
-    let columns = "event_id, start, \"end\", tid, agent_id, queue_id, stream_id, region_name_id, kernel_id, \
-        dispatch_id, private_segment_size, group_segment_size, workgroup_size_x, workgroup_size_y, workgroup_size_z, \
-        grid_size_x, grid_size_y, grid_size_z";
+    let columns = format!(
+        "event_id, start, \"end\", tid, agent_id, queue_id, stream_id, region_name_id, kernel_id, dispatch_id, \
+        private_segment_size, group_segment_size, workgroup_size_x, workgroup_size_y, workgroup_size_z, grid_size_x, \
+        grid_size_y, grid_size_z, {}",
+        graphs::columns(source, "rocpd_kernel_dispatch")?
+    );
     let read = |table: &mut DispatchTable, row: &Row<'_>| {
         table.push(DispatchRow {
             correlation: CorrelationId(bits(row, 0)),
@@ -296,6 +302,7 @@ fn dispatches(
             workgroup: [12, 13, 14].map(|column| word(row, column)),
             grid: [15, 16, 17].map(|column| word(row, column)),
         });
+        table.set_graph(graphs::node(row, 18));
     };
     let mut regions = Regions::default();
     let mut append = |piece: DispatchTable| {
@@ -310,19 +317,22 @@ fn dispatches(
                 agent,
                 ..piece.row(index)
             };
+            let graph = piece.graph_of(index);
             let range = ranges.find(event).map(|values| values.range);
             if !info.only_counted {
                 info.session.dispatches.push(row);
+                info.session.dispatches.set_graph(graph);
             }
             if info.only_counted || range.is_some() {
                 info.session.counted.dispatches.push(row);
+                info.session.counted.dispatches.set_graph(graph);
                 info.session.counted.ranges.push(range.unwrap_or_default());
             }
             growth.taken(&mut info.session)?;
         }
         Ok(())
     };
-    source.pieces(columns, "rocpd_kernel_dispatch", read, |piece| {
+    source.pieces(&columns, "rocpd_kernel_dispatch", read, |piece| {
         source.stored(append(piece))
     })
 }
@@ -333,8 +343,11 @@ fn copies(
     growth: &mut Growth,
     events: &Events,
 ) -> Result<()> {
-    let columns = "event_id, name_id, start, \"end\", tid, dst_agent_id, src_agent_id, size, dst_address, \
-        src_address, stream_id, region_name_id";
+    let columns = format!(
+        "event_id, name_id, start, \"end\", tid, dst_agent_id, src_agent_id, size, dst_address, src_address, \
+        stream_id, region_name_id, {}",
+        graphs::columns(source, "rocpd_memory_copy")?
+    );
     let read = |table: &mut CopyTable, row: &Row<'_>| {
         table.push(CopyRow {
             correlation: CorrelationId(bits(row, 0)),
@@ -350,6 +363,7 @@ fn copies(
             stream: StreamId(word(row, 10)),
             region: word(row, 11),
         });
+        table.set_graph(graphs::node(row, 12));
     };
     let mut regions = Regions::default();
     let mut known = HashMap::new();
@@ -372,11 +386,12 @@ fn copies(
                 region,
                 ..piece.row(index)
             });
+            info.session.copies.set_graph(piece.graph_of(index));
             growth.taken(&mut info.session)?;
         }
         Ok(())
     };
-    source.pieces(columns, "rocpd_memory_copy", read, |piece| {
+    source.pieces(&columns, "rocpd_memory_copy", read, |piece| {
         source.stored(append(piece))
     })
 }
