@@ -49,6 +49,8 @@ pub struct Process {
     pub path: String,
     /// Command line, program first.
     pub command: Vec<String>,
+    /// Whether it was recorded for its counters or samples alone, beside a run that neither disturbed.
+    pub is_evidence: bool,
 }
 
 /// A thread of a process.
