@@ -10,6 +10,7 @@ pub mod answer;
 pub mod breakdown;
 pub mod classes;
 pub mod distribution;
+pub mod explain;
 pub mod gaps;
 pub mod iterations;
 pub mod kernel;
@@ -31,6 +32,7 @@ pub const FORMS: &[answer::Form] = &[
     stats::FORM,
     advise::FORM,
     kernel::FORM,
+    explain::FORM,
 ];
 
 #[cfg(test)]
