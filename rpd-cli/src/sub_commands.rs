@@ -71,6 +71,9 @@ sub_commands! {
     "[OPTIONS] NAME DB..." {
         Kernel = "kernel";
     }
+    "[OPTIONS] DIR | -- PROGRAM [ARGUMENTS]" {
+        Explain = "explain";
+    }
     "[ANSWER]" {
         Schema = "schema";
     }

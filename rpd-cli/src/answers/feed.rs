@@ -34,7 +34,7 @@ const DEEPEST: usize = 64;
 const RELEASE: usize = 65_536;
 
 /// The recordings of some databases.
-pub(super) struct Loaded {
+pub(crate) struct Loaded {
     facts: Facts,
     parts: Vec<Part>,
     sampled: Vec<Sampled>,
@@ -138,7 +138,7 @@ impl Names {
 
 impl Loaded {
     /// Reads databases.
-    pub(super) fn read(paths: &[PathBuf], naming: &Naming) -> Result<Loaded> {
+    pub(crate) fn read(paths: &[PathBuf], naming: &Naming) -> Result<Loaded> {
         let mut loaded = Loaded {
             facts: Facts::default(),
             parts: Vec::new(),

@@ -5,6 +5,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod breakdown;
+pub(crate) mod explain;
 mod feed;
 pub(crate) mod gaps;
 pub(crate) mod kernel;
