@@ -136,6 +136,8 @@ pub struct Chosen {
     pub kernels: Vec<String>,
     /// First and last dispatch of each to count, from 1: after a warm-up where all have enough launches.
     pub dispatches: (u64, u64),
+    /// Launches of the chosen kernels together.
+    pub launches: u64,
 }
 
 /// The kernels that hold 80 % of the kernel time, at most ten.
@@ -164,6 +166,7 @@ pub fn chosen(records: &dyn Records) -> Chosen {
             .iter()
             .map(|kernel| facts.name(kernel.0).to_owned())
             .collect(),
+        launches: times.iter().map(|kernel| kernel.1.1).sum(),
         dispatches: if least >= 10 { (3, 10) } else { (1, 8) },
     }
 }
@@ -299,11 +302,16 @@ fn findings(records: &dyn Records, rules: &Rules, options: &Options) -> Section 
         for row in 0..found.rows.len().min(FINDINGS) {
             let get = |column: &str| found.get(row, column).cloned().unwrap_or_default();
             let gain = get("gain_ns").number();
-            let gain = gain.map(|gain| advise::shown(gain, crate::answer::Unit::Nanoseconds));
+            let gain = gain.map(|gain| {
+                format!(
+                    " (up to {})",
+                    advise::shown(gain, crate::answer::Unit::Nanoseconds)
+                )
+            });
             paragraphs.push(Paragraph::new(
                 0,
                 format!(
-                    "{} {} (up to {}): {}",
+                    "{} {}{}: {}",
                     text_of(&get("severity")),
                     text_of(&get("rule")),
                     gain.unwrap_or_default(),

@@ -381,7 +381,7 @@ fn sections(
         Section::new("figures", FigureRow::COLUMNS, figures),
         Section::new("geometry", GeometryRow::COLUMNS, geometry),
     ];
-    sections.extend(inside.sections(text, arch));
+    sections.extend(inside.sections(facts, text, arch));
     sections.push(Section::new("sites", SiteRow::COLUMNS, sites));
     sections
 }

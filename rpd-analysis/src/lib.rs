@@ -9,6 +9,7 @@ pub mod advise;
 pub mod answer;
 pub mod breakdown;
 pub mod classes;
+pub mod compare;
 pub mod distribution;
 pub mod explain;
 pub mod gaps;
@@ -33,6 +34,7 @@ pub const FORMS: &[answer::Form] = &[
     advise::FORM,
     kernel::FORM,
     explain::FORM,
+    compare::FORM,
 ];
 
 #[cfg(test)]

@@ -74,6 +74,9 @@ sub_commands! {
     "[OPTIONS] DIR | -- PROGRAM [ARGUMENTS]" {
         Explain = "explain";
     }
+    "[OPTIONS] A B" {
+        Compare = "compare";
+    }
     "[ANSWER]" {
         Schema = "schema";
     }

@@ -231,7 +231,7 @@ impl Card<'_> {
             value.text().unwrap_or("-").replace(' ', "x")
         };
         let mut text = format!(
-            "{} groups of {} items, {} VGPRs, {} SGPRs, {} bytes of LDS",
+            "{} groups of {}, {} VGPRs, {} SGPRs, LDS {} B",
             word("groups"),
             word("items"),
             number(self.fact("vgprs")),
@@ -239,7 +239,7 @@ impl Card<'_> {
             number(self.first("geometry", "lds_bytes")),
         );
         if let Some(share) = self.first("geometry", "occupancy").number() {
-            text += &format!("; occupancy {:.0} %", share * 100.0);
+            text += &format!(", occupancy {:.0} %", share * 100.0);
         }
         if let Some(next) = self.first("geometry", "next").text() {
             text += &format!(" ({next})");
@@ -251,19 +251,17 @@ impl Card<'_> {
     fn speeds(&self) -> String {
         let percent = |section: &str, name: &str, label: &str| {
             let value = self.figure(section, name, "value").number()?;
-            Some(format!("{label} {:.0} %", value * 100.0))
+            Some(format!("{:.0} % {label}", value * 100.0))
         };
         let intensity = self
             .figure("roofline", "intensity_fabric", "value")
             .number();
         let parts = [
-            intensity
-                .map(|intensity| format!("{} of the fabric", kernel::amount(intensity, "FLOP/B"))),
-            percent("roofline", "efficiency", "of its roof"),
-            percent("caches", "l1_hit", "L1 hit"),
-            percent("caches", "l2_hit", "L2 hit"),
+            intensity.map(|intensity| kernel::amount(intensity, "FLOP/B")),
+            percent("roofline", "efficiency", "of the roof"),
+            percent("caches", "l1_hit", "L1 hits"),
+            percent("caches", "l2_hit", "L2 hits"),
             percent("stalls", "active", "waves active"),
-            percent("stalls", "waits_for_issue", "wait for issue"),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         parts.join(", ")

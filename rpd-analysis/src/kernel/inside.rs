@@ -104,13 +104,13 @@ impl Inside {
     }
 
     /// The sections of the kernel with this name.
-    pub fn sections(&self, name: &str, arch: &str) -> Vec<Section> {
+    pub fn sections(&self, facts: &Facts, name: &str, arch: &str) -> Vec<Section> {
         let mut sections = Vec::new();
         for section in ["sol", "roofline", "caches", "stalls"] {
             let figures = self.light.iter().flat_map(|light| &light.figures);
             let rows: Vec<Vec<Value>> = figures
                 .filter(|figure| figure.section == section && is_recorded(figure))
-                .map(|figure| measure_row(figure, name, arch).cells())
+                .map(|figure| measure_row(facts, figure, name, arch).cells())
                 .collect();
             if !rows.is_empty() {
                 sections.push(Section::new(section, MeasureRow::COLUMNS, rows));
@@ -200,12 +200,11 @@ fn missing_counters(light: &SpeedOfLight) -> Vec<String> {
     missing
 }
 
-fn measure_row(figure: &Figure, name: &str, arch: &str) -> MeasureRow {
+fn measure_row(facts: &Facts, figure: &Figure, name: &str, arch: &str) -> MeasureRow {
     let id = format!("{}.{}", figure.section, figure.name);
-    let passes: Vec<String> = figure
-        .processes
-        .iter()
-        .map(|pass| (pass + 1).to_string())
+    let passes = figure.processes.iter();
+    let passes: Vec<String> = passes
+        .map(|process| facts.pass(*process).to_string())
         .collect();
     let text = |value: Option<f64>| Value::from(value.map(|value| amount(value, figure.unit)));
     MeasureRow {

@@ -160,7 +160,10 @@ impl Loaded {
         }
         let evidence = evidence::are_evidence(sessions.iter().map(|read| &read.1));
         let mut hot = HotBuilder::default();
-        for ((path, session, settings), is_evidence) in sessions.into_iter().zip(evidence) {
+        // Programs at their own speed come first, so that their GPUs are those of the rest.
+        let mut sessions: Vec<_> = sessions.into_iter().zip(evidence).collect();
+        sessions.sort_by_key(|read| read.1);
+        for ((path, session, settings), is_evidence) in sessions {
             if !session.sampling.is_empty() {
                 let totals = InstructionTotals::from_session(&session);
                 hot.add(&session, &totals, naming.over(&settings), |_| true);

@@ -183,6 +183,28 @@ impl<'a> Shown<'a> {
         self.answer.missing.iter().map(line).collect()
     }
 
+    /// A line with all that is missing, if anything is.
+    fn affected(&self) -> Vec<String> {
+        let mut affected: Vec<&str> = Vec::new();
+        for part in self
+            .answer
+            .missing
+            .iter()
+            .flat_map(|missing| &missing.affects)
+        {
+            if !affected.contains(part) {
+                affected.push(part);
+            }
+        }
+        if affected.is_empty() {
+            return Vec::new();
+        }
+        vec![format!(
+            "not shown: {} (-f json says why)",
+            affected.join(", ")
+        )]
+    }
+
     /// The lines above tables: what was recorded, on what, and the window.
     fn head(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -271,7 +293,16 @@ impl<'a> Shown<'a> {
                 writeln!(out, "{rest}")?;
             }
         }
-        let missing = self.missing();
+        let is_page = self
+            .sections
+            .iter()
+            .any(|shown| self.paragraphs(shown).is_some());
+        let missing = if is_page && format == TableFormat::Console {
+            // A page keeps its length: why something is missing stands in the other forms.
+            self.affected()
+        } else {
+            self.missing()
+        };
         if !missing.is_empty() {
             writeln!(out)?;
         }

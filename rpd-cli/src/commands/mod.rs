@@ -120,6 +120,11 @@ impl Inputs {
         }
     }
 
+    /// The paths as they were given: directories do not stand for what is in them yet.
+    pub(crate) fn given(&self) -> Vec<PathBuf> {
+        self.databases.iter().chain(&self.input).cloned().collect()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.databases.is_empty() && self.input.is_empty()
     }

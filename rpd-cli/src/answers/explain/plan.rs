@@ -92,16 +92,22 @@ impl Sampling {
         })
     }
 
-    /// The interval: as short as can be where time is simulated, since kernels are short there.
-    fn interval(&self, is_simulated: bool) -> u64 {
+    /// The interval. Where time is simulated kernels are short: the interval is as short as can be for a few launches, and longer for
+    /// many, so that there are about as many samples.
+    fn interval(&self, simulated_launches: Option<u64>) -> u64 {
+        /// Launches that are enough for samples as dense as can be.
+        const LAUNCHES: u64 = 16;
         let usual = match self.unit.as_str() {
             "time" => INTERVALS.0,
             _ => INTERVALS.1,
         };
-        let interval = if is_simulated {
-            self.least
-        } else {
-            self.least.max(usual)
+        let usual = self.least.max(usual);
+        let interval = match simulated_launches {
+            Some(launches) => self
+                .least
+                .saturating_mul((launches / LAUNCHES).max(1))
+                .min(usual),
+            None => usual,
         };
         match self.is_power_of_two {
             true => interval.next_power_of_two(),
@@ -238,14 +244,14 @@ impl Plan {
         }
     }
 
-    /// The runs after the first. `kernels` is an expression of the kernels to look at, `hottest` of one of them, and `dispatches` the
-    /// first and the last to count of each.
+    /// The runs after the first. `kernels` is an expression of the kernels to look at, `hottest` of one of them, `dispatches` the first
+    /// and the last to count of each, and `simulated_launches` how often they were launched on a simulated GPU.
     pub(super) fn others(
         &self,
         kernels: &str,
         hottest: &str,
         dispatches: (u64, u64),
-        is_simulated: bool,
+        simulated_launches: Option<u64>,
     ) -> Vec<PlannedRun> {
         let platform = self.platform.options();
         let words = |words: &[&str]| -> Vec<String> {
@@ -271,7 +277,7 @@ impl Plan {
             });
         }
         if let Some(sampling) = &self.sampling {
-            let interval = sampling.interval(is_simulated).to_string();
+            let interval = sampling.interval(simulated_launches).to_string();
             runs.push(PlannedRun {
                 name: "samples",
                 what: "PC samples".to_owned(),
@@ -303,7 +309,7 @@ impl Plan {
 
     /// The line that says how many times the program will run.
     pub(super) fn announcement(&self, program: &OsString) -> String {
-        let others = self.others("", "", (1, 8), false);
+        let others = self.others("", "", (1, 8), None);
         let times: usize = others.iter().map(|run| run.times).sum();
         let mut parts = vec!["1 trace".to_owned()];
         parts.extend(others.iter().map(|run| match run.name {
@@ -330,7 +336,7 @@ impl Plan {
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        let others = self.others("KERNELS", "KERNEL", (1, 8), false);
+        let others = self.others("KERNELS", "KERNEL", (1, 8), None);
         for run in std::iter::once(self.trace()).chain(others) {
             text.push_str(&format!(
                 "rpd {} {} {} -o run -- {}\n",
@@ -387,9 +393,11 @@ mod tests {
             least,
             is_power_of_two,
         };
-        assert_eq!(sampling("time", 1, false).interval(true), 1);
-        assert_eq!(sampling("time", 1, false).interval(false), 100);
-        assert_eq!(sampling("cycle", 256, true).interval(true), 256);
-        assert_eq!(sampling("cycle", 70_000, true).interval(false), 131_072);
+        assert_eq!(sampling("time", 1, false).interval(Some(1)), 1);
+        assert_eq!(sampling("time", 1, false).interval(None), 100);
+        assert_eq!(sampling("time", 1, false).interval(Some(160)), 10);
+        assert_eq!(sampling("time", 1, false).interval(Some(1 << 40)), 100);
+        assert_eq!(sampling("cycle", 256, true).interval(Some(1)), 256);
+        assert_eq!(sampling("cycle", 70_000, true).interval(None), 131_072);
     }
 }
