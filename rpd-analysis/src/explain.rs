@@ -140,7 +140,7 @@ pub struct Chosen {
     pub launches: u64,
 }
 
-/// The kernels that hold 80 % of the kernel time, at most ten.
+/// The kernels that hold 80 % of the kernel time, at most ten, and at least those that the page is about.
 pub fn chosen(records: &dyn Records) -> Chosen {
     let mut times: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     let mut all = 0;
@@ -153,8 +153,10 @@ pub fn chosen(records: &dyn Records) -> Chosen {
     let mut times: Vec<(u32, (u64, u64))> = times.into_iter().collect();
     times.sort_by_key(|kernel| (std::cmp::Reverse(kernel.1.0), kernel.0));
     let mut held = 0;
+    let mut count = 0;
     let is_wanted = |kernel: &&(u32, (u64, u64))| {
-        let is_wanted = (held as f64) < all as f64 * SHARE || held == 0;
+        count += 1;
+        let is_wanted = (held as f64) < all as f64 * SHARE || count <= SHOWN;
         held += kernel.1.0;
         is_wanted
     };
@@ -255,6 +257,14 @@ fn times(records: &dyn Records, window: &Window, options: &Options) -> Section {
     Section::new("time", TimeRow::COLUMNS, rows.collect())
 }
 
+/// A subject in a sentence: of a kernel its name without parameters.
+fn subject(text: &str) -> &str {
+    match text.split_once('(') {
+        Some((name, _)) if !name.is_empty() => name,
+        _ => text,
+    }
+}
+
 fn text_of(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
@@ -311,9 +321,10 @@ fn findings(records: &dyn Records, rules: &Rules, options: &Options) -> Section 
             paragraphs.push(Paragraph::new(
                 0,
                 format!(
-                    "{} {}{}: {}",
+                    "{} {}, {}{}: {}",
                     text_of(&get("severity")),
                     text_of(&get("rule")),
+                    subject(&text_of(&get("subject"))),
                     gain.unwrap_or_default(),
                     text_of(&get("finding")),
                 ),
@@ -479,9 +490,10 @@ mod tests {
             example.op("long", number * 100, number * 100 + 70);
             example.op("middle", number * 100 + 70, number * 100 + 90);
             example.op("short", number * 100 + 90, number * 100 + 95);
+            example.op("tiny", number * 100 + 95, number * 100 + 96);
         }
         let found = chosen(&example.done());
-        assert_eq!(found.kernels, ["long", "middle"]);
+        assert_eq!(found.kernels, ["long", "middle", "short"]);
         assert_eq!(found.dispatches, (3, 10));
     }
 

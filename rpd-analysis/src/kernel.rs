@@ -395,9 +395,10 @@ fn verdict(
     inside: &Inside,
 ) -> String {
     let share = sums.times.sum() as f64 / all.max(1) as f64;
+    let count = sums.times.count();
+    let plural = if count == 1 { "" } else { "es" };
     let mut verdict = format!(
-        "{} launches, {:.1} % of kernel time",
-        sums.times.count(),
+        "{count} launch{plural}, {:.1} % of kernel time",
         share * 100.0
     );
     let Some(greatest) = greatest else {

@@ -80,6 +80,10 @@ sub_commands! {
     "[ANSWER]" {
         Schema = "schema";
     }
+    "[OPTIONS]" {
+        Guide = "guide";
+        Mcp = "mcp";
+    }
     "[OPTIONS] DB..." {
         Stacks = "stacks";
         Flame = "flame";

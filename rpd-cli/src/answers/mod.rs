@@ -9,6 +9,7 @@ pub(crate) mod compare;
 pub(crate) mod explain;
 mod feed;
 pub(crate) mod gaps;
+pub(crate) mod guide;
 pub(crate) mod kernel;
 mod print;
 pub(crate) mod regions;

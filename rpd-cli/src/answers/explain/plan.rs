@@ -84,9 +84,14 @@ struct Sampling {
 impl Sampling {
     fn from_json(value: &Value) -> Option<Sampling> {
         let text = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
+        // The option has the plural.
+        let unit = match text("unit")?.as_str() {
+            "cycle" => "cycles".to_owned(),
+            unit => unit.to_owned(),
+        };
         Some(Sampling {
             method: text("method")?,
-            unit: text("unit")?,
+            unit,
             least: value.get("min_interval")?.as_u64()?,
             is_power_of_two: value.get("power_of_two")?.as_bool()?,
         })
@@ -96,7 +101,7 @@ impl Sampling {
     /// many, so that there are about as many samples.
     fn interval(&self, simulated_launches: Option<u64>) -> u64 {
         /// Launches that are enough for samples as dense as can be.
-        const LAUNCHES: u64 = 16;
+        const LAUNCHES: u64 = 4;
         let usual = match self.unit.as_str() {
             "time" => INTERVALS.0,
             _ => INTERVALS.1,
@@ -395,7 +400,7 @@ mod tests {
         };
         assert_eq!(sampling("time", 1, false).interval(Some(1)), 1);
         assert_eq!(sampling("time", 1, false).interval(None), 100);
-        assert_eq!(sampling("time", 1, false).interval(Some(160)), 10);
+        assert_eq!(sampling("time", 1, false).interval(Some(40)), 10);
         assert_eq!(sampling("time", 1, false).interval(Some(1 << 40)), 100);
         assert_eq!(sampling("cycle", 256, true).interval(Some(1)), 256);
         assert_eq!(sampling("cycle", 70_000, true).interval(None), 131_072);
