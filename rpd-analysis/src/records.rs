@@ -128,9 +128,10 @@ impl Facts {
     pub fn pass(&self, process: u32) -> usize {
         let is_evidence = |process: &Process| process.is_evidence;
         let before = self.processes.iter().take(process as usize + 1);
-        match self.processes.iter().any(is_evidence) {
-            true => before.filter(|process| process.is_evidence).count(),
-            false => before.count(),
+        if self.processes.iter().any(is_evidence) {
+            before.filter(|process| process.is_evidence).count()
+        } else {
+            before.count()
         }
     }
 }

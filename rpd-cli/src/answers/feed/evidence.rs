@@ -19,7 +19,8 @@ pub(super) fn are_evidence<'a>(sessions: impl Iterator<Item = &'a Session> + Clo
             && sessions.clone().any(|other| {
                 !is_disturbed(other)
                     && !other.dispatches.is_empty()
-                    && other.process.command == session.process.command
+                    // Arguments may name files that each run has of its own.
+                    && other.process.command.first() == session.process.command.first()
                     && rank(other) == rank(session)
             })
     };
