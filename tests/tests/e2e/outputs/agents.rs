@@ -327,7 +327,8 @@ async def main():
             tools = await session.list_tools()
             assert any(tool.name == "rpd_gaps" for tool in tools.tools)
             found = await session.call_tool("rpd_gaps", {"path": "out/x_results.db"})
-            assert not found.isError and found.structuredContent["rows"]
+            found = found.model_dump(by_alias=True)
+            assert not found["isError"] and found["structuredContent"]["rows"]
             resources = await session.list_resources()
             assert resources.resources
     print("fine")
