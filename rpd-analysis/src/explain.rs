@@ -405,6 +405,24 @@ fn next(page: &Page, options: &Options) -> Section {
         format!("rpd gaps {directory}/trace"),
         "when the GPU waits, and for what",
     ));
+    let has = |name: &str| {
+        options
+            .runs
+            .iter()
+            .any(|run| run.name == name && run.status == 0)
+    };
+    if has("thread-trace") {
+        commands.push((
+            format!("rpd hot {directory}/thread-trace"),
+            "cycles of each line of the hottest kernel",
+        ));
+    }
+    if has("accesses") {
+        commands.push((
+            format!("rpd capture show {directory}/accesses"),
+            "which memory its lines access, and how",
+        ));
+    }
     let rows = commands.iter().zip(1..).map(|((command, shows), number)| {
         NextRow {
             key: key(&[&"next", &number]).into(),

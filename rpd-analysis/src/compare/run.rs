@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::distribution::{Distribution, median};
 use crate::occupancy::{Mode, Needs, occupancy, unit};
 use crate::records::{Facts, Gpu, Op, Records};
-use crate::speed_of_light::{Counters, Device, SpeedOfLight, figures};
+use crate::speed_of_light::{Counters, Device, Geometry, SpeedOfLight, figures};
 use crate::{breakdown, gaps};
 
 /// Name, workgroups and work items of a kernel.
@@ -91,6 +91,9 @@ impl Counted {
 fn differs(pair: &(f64, f64)) -> bool {
     (pair.0 - pair.1).abs() > 0.01 * pair.0.abs().max(pair.1.abs())
 }
+
+/// Number of a kernel's name, workgroups and work items.
+type Place = (u32, String, String);
 
 /// Sums while records are read.
 #[derive(Default)]
@@ -189,20 +192,17 @@ fn dims(values: [u32; 3]) -> String {
 }
 
 /// Sums of kernels by name and geometry.
-fn sums(
-    records: &dyn Records,
-    window: &crate::answer::Window,
-) -> BTreeMap<(u32, String, String), Sums> {
-    let mut all: BTreeMap<(u32, String, String), Sums> = BTreeMap::new();
-    let mut places: BTreeMap<(u32, [u32; 3], [u32; 3]), (u32, String, String)> = BTreeMap::new();
+fn sums(records: &dyn Records, window: &crate::answer::Window) -> BTreeMap<Place, Sums> {
+    let mut all: BTreeMap<Place, Sums> = BTreeMap::new();
+    let mut places: BTreeMap<(u32, Geometry), Place> = BTreeMap::new();
     // The latest end of kernels of each GPU, and whose it is.
-    let mut running: BTreeMap<u32, (u64, (u32, String, String))> = BTreeMap::new();
+    let mut running: BTreeMap<u32, (u64, Place)> = BTreeMap::new();
     for op in records.ops() {
         if !op.is_kernel || op.start >= window.end || op.end < window.start {
             continue;
         }
         let place = places
-            .entry((op.name, op.grid, op.group))
+            .entry((op.name, (op.grid, op.group)))
             .or_insert_with(|| {
                 let groups = [0, 1, 2].map(|axis| match op.group[axis] {
                     0 => 0,

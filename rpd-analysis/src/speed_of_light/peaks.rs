@@ -38,7 +38,7 @@ pub struct Peaks {
 }
 
 impl Peaks {
-    /// Those of an architecture, such as `gfx90a`; `None` for one that is not described.
+    /// Finds the peaks of an architecture, such as `gfx90a`; `None` for one that is not described.
     pub fn find(arch: &str) -> Option<&'static Peaks> {
         static ALL: LazyLock<BTreeMap<String, Peaks>> = LazyLock::new(|| {
             // The file is part of the program, and a test reads it.

@@ -210,10 +210,15 @@ pub(crate) fn start(
 }
 
 /// Starts a program whose standard output goes to standard error, where the output of rpd itself is an answer.
-pub(crate) fn start_beside(program: &Path, command: &[String], signals: &Signals) -> Result<Pid> {
+pub(crate) fn start_beside(
+    program: &Path,
+    command: &[String],
+    changes: &Changes,
+    signals: &Signals,
+) -> Result<Pid> {
     let mut files = PosixSpawnFileActions::init()?;
     files.add_dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO)?;
-    start_with(program, command, &Changes::new(), signals, &files)
+    start_with(program, command, changes, signals, &files)
 }
 
 fn start_with(

@@ -64,7 +64,7 @@ enum Level {
     Quick,
     /// The trace, counters and PC samples of the chosen kernels
     Standard,
-    /// Accesses to memory as well, where the GPU is simulated, and a thread trace of the hottest kernel
+    /// A thread trace of the hottest kernel as well, and where the GPU is simulated which memory it accesses
     Full,
 }
 

@@ -9,6 +9,7 @@ use rpd_core::options::Backend;
 use serde_json::Value;
 
 use super::Level;
+use crate::process::environment::Changes;
 
 /// Options of the first run.
 const TRACES: [&str; 5] = [
@@ -143,8 +144,8 @@ pub(super) struct PlannedRun {
     pub(super) what: String,
     /// Sub-command of rpd, or nothing, and options, without the directory.
     pub(super) options: Vec<String>,
-    /// Option that names the directory.
-    pub(super) destination: &'static str,
+    /// Whether it is a capture, which has one directory and no names of files.
+    pub(super) is_capture: bool,
     /// How many times the program runs.
     pub(super) times: usize,
 }
@@ -234,6 +235,12 @@ impl Plan {
         Ok(echo.lines().count())
     }
 
+    /// Changes of the environment for captures, which have no option for the GPU to simulate.
+    pub(super) fn changes(&self) -> Changes {
+        let gpu = self.platform.gpu.iter();
+        gpu.map(|gpu| ("RPD_SIM_GPU", Some(gpu.into()))).collect()
+    }
+
     /// The first run.
     pub(super) fn trace(&self) -> PlannedRun {
         let mut options = self.platform.options();
@@ -245,7 +252,7 @@ impl Plan {
             name: "trace",
             what: "trace".to_owned(),
             options,
-            destination: "-d",
+            is_capture: false,
             times: 1,
         }
     }
@@ -278,7 +285,7 @@ impl Plan {
                     "--kernel-iteration-range",
                     &range,
                 ]),
-                destination: "-d",
+                is_capture: false,
                 times: *passes,
             });
         }
@@ -297,7 +304,7 @@ impl Plan {
                     &interval,
                     "--kernel-trace",
                 ]),
-                destination: "-d",
+                is_capture: false,
                 times: 1,
             });
         }
@@ -306,9 +313,10 @@ impl Plan {
                 name: "thread-trace",
                 what: "thread trace".to_owned(),
                 options: words(&["--att", "--kernel-include-regex", hottest]),
-                destination: "-d",
+                is_capture: false,
                 times: 1,
             });
+            runs.extend(simulated_launches.and_then(|_| accesses(hottest)));
         }
         runs
     }
@@ -344,16 +352,59 @@ impl Plan {
             .collect();
         let others = self.others("KERNELS", "KERNEL", (1, 8), None);
         for run in std::iter::once(self.trace()).chain(others) {
+            let place = directory.join(run.name).display().to_string();
             text.push_str(&format!(
-                "rpd {} {} {} -o run -- {}\n",
+                "rpd {} {} -- {}\n",
                 run.options.join(" "),
-                run.destination,
-                directory.join(run.name).display(),
+                run.destination(place).join(" "),
                 shown.join(" ")
             ));
         }
         text
     }
+}
+
+impl PlannedRun {
+    /// The options that name the directory.
+    pub(super) fn destination(&self, place: String) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.is_capture {
+            words.push("-o".to_owned());
+            words.push(place);
+        } else {
+            words.push("-d".to_owned());
+            words.push(place);
+            words.extend(["-o", "run"].map(str::to_owned));
+        }
+        words
+    }
+}
+
+/// The run that records which memory a kernel accesses; `None` for one whose name cannot be told in an option.
+fn accesses(expression: &str) -> Option<PlannedRun> {
+    // The identifier: without the return type, parameters and arguments of templates.
+    let begin = expression.trim_start_matches('^');
+    let end = begin
+        .find(['(', '<', '\\', '$', '|'])
+        .unwrap_or(begin.len());
+    let name = begin[..end].split_whitespace().last()?;
+    Some(PlannedRun {
+        name: "accesses",
+        what: "accesses to memory".to_owned(),
+        options: [
+            "capture",
+            "--trace",
+            "mem",
+            "--kernel",
+            name,
+            "--backend",
+            "sim",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        is_capture: true,
+        times: 1,
+    })
 }
 
 /// Counters as an option that packs them into passes.
@@ -389,6 +440,19 @@ mod tests {
         ] {
             assert_eq!(found.is_match(name), is_found, "{name}");
         }
+    }
+
+    #[test]
+    fn accesses_are_those_of_the_kernel_by_its_identifier() {
+        for (name, option) in [
+            ("void f<int>(int*)", "f"),
+            ("g", "g"),
+            ("ns::h(float)", "ns::h"),
+        ] {
+            let run = accesses(&expression(&[name.to_owned()])).expect("a run");
+            assert_eq!(run.options[4], option);
+        }
+        assert_eq!(accesses("^\\(anonymous\\)$"), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::answers::feed::Loaded;
 use crate::commands::{Inputs, Naming};
 use crate::failure::Failure;
 use crate::launch::Input;
+use crate::process::environment::Changes;
 use crate::process::spawn::{self, Signals, TargetEnd};
 
 /// File with what was run.
@@ -115,7 +116,9 @@ pub(super) fn prepare(directory: &Path, is_overwritten: bool) -> Result<()> {
 pub(super) fn record(plan: &Plan, directory: &Path, command: &[OsString]) -> Result<bool> {
     let signals = Signals::hold()?;
     let escaped: Vec<String> = command.iter().map(|word| os_text::escape(word)).collect();
+    let changes = plan.changes();
     let mut recorder = Recorder {
+        changes: &changes,
         directory,
         command: &escaped,
         input: Input::from_standard_input(),
@@ -176,6 +179,8 @@ struct Recorder<'a> {
     directory: &'a Path,
     /// Program and arguments, as escaped text.
     command: &'a [String],
+    /// Changes of the environment that select the GPU to simulate.
+    changes: &'a Changes,
     input: Option<Input>,
     signals: Signals,
     manifest: Manifest,
@@ -195,12 +200,12 @@ impl Recorder<'_> {
                 .iter()
                 .map(|word| os_text::escape(word.as_ref())),
         );
-        words.extend([run.destination.to_owned(), place]);
-        words.extend(["-o", "run", "--"].map(str::to_owned));
+        words.extend(run.destination(place));
+        words.push("--".to_owned());
         words.extend(self.command.iter().cloned());
         let program = std::env::current_exe().context("rpd does not know its own path")?;
         let begin = Instant::now();
-        let child = spawn::start_beside(&program, &words, &self.signals)?;
+        let child = spawn::start_beside(&program, &words, self.changes, &self.signals)?;
         let end = spawn::wait(child, &self.signals)?;
         let status = end.status();
         self.manifest.runs.push(Run {
