@@ -390,9 +390,12 @@ fn next(page: &Page, options: &Options) -> Section {
         "all findings, with evidence and advice",
     )];
     if let Some(name) = page.hottest() {
-        // Letters that mean something in an expression or a shell end the name.
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let plain: String = name
+        // The identifier: without the return type, parameters and arguments of templates, which mean something in an expression.
+        let end = name.find(['(', '<']).unwrap_or(name.len());
+        let word = name[..end].split_whitespace().last().unwrap_or_default();
+        let is_plain =
+            |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == ':';
+        let plain: String = word
             .chars()
             .take_while(|letter| is_plain(*letter))
             .collect();
