@@ -9,7 +9,9 @@ pub mod advise;
 pub mod answer;
 pub mod breakdown;
 pub mod classes;
+pub mod compare;
 pub mod distribution;
+pub mod explain;
 pub mod gaps;
 pub mod iterations;
 pub mod kernel;
@@ -17,6 +19,7 @@ pub mod occupancy;
 pub mod outliers;
 pub mod records;
 pub mod regions;
+pub mod speed_of_light;
 pub mod stats;
 mod sweep;
 
@@ -30,6 +33,8 @@ pub const FORMS: &[answer::Form] = &[
     stats::FORM,
     advise::FORM,
     kernel::FORM,
+    explain::FORM,
+    compare::FORM,
 ];
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Any answer in every form, from the descriptions of its columns.
 
+mod html;
 mod json;
+mod texts;
 
-use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use rpd_analysis::answer::{Answer, Column, Section, Unit, Value};
+use rpd_analysis::answer::{Answer, Column, Paragraph, Section, Unit, Value};
 use rpd_analysis::records::Facts;
 use rpd_formats::destination::Destination;
 use rpd_formats::table::{self, Cell, ColumnKind, TableFormat, View};
@@ -15,6 +16,7 @@ use rpd_formats::table::{self, Cell, ColumnKind, TableFormat, View};
 pub(super) use json::error;
 use json::{Envelope, RowObject};
 use serde_json::json;
+use texts::wrapped;
 
 use super::AnswerOptions;
 use crate::commands::tables::note;
@@ -38,6 +40,8 @@ pub(super) enum Form {
     /// Markdown tables
     #[value(alias = "md")]
     Markdown,
+    /// A page for browsers that needs nothing else
+    Html,
 }
 
 /// A section as it is shown: its columns and rows, in their order.
@@ -57,6 +61,8 @@ pub(super) struct Shown<'a> {
     form: Form,
     units: &'a str,
     is_wide: bool,
+    /// Whether one section was asked for.
+    is_chosen: bool,
     width: Option<usize>,
     answer: &'a Answer,
     facts: &'a Facts,
@@ -105,6 +111,7 @@ impl<'a> Shown<'a> {
         Ok(Shown {
             form: options.format,
             units: &options.units,
+            is_chosen: wanted.is_some(),
             is_wide: options.tables.is_wide() || !options.columns.is_empty(),
             width: (!options.tables.is_wide()).then_some(width),
             answer,
@@ -120,6 +127,7 @@ impl<'a> Shown<'a> {
             Form::Table => self.write_tables(TableFormat::Console, out),
             Form::Markdown => self.write_tables(TableFormat::Markdown, out),
             Form::Csv => self.write_csv(out),
+            Form::Html => html::write(self, out),
             Form::Json => {
                 serde_json::to_writer_pretty(&mut *out, &Envelope(self, true))?;
                 writeln!(out)?;
@@ -147,82 +155,6 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// A line for each thing that is missing.
-    fn missing(&self) -> Vec<String> {
-        let command = self
-            .facts
-            .processes
-            .first()
-            .map(|process| process.command.join(" "));
-        let command = command.filter(|command| !command.is_empty());
-        let line = |missing: &rpd_analysis::answer::Missing| {
-            let mut line = format!(
-                "not shown: {} ({}",
-                missing.affects.join(", "),
-                missing.because
-            );
-            if !missing.record.is_empty() {
-                let program = command.as_deref().unwrap_or("PROGRAM");
-                let _ = write!(
-                    line,
-                    "; record again with: rpd {} -- {program}",
-                    missing.record
-                );
-            }
-            line + ")"
-        };
-        self.answer.missing.iter().map(line).collect()
-    }
-
-    /// The lines above tables: what was recorded, on what, and the window.
-    fn head(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        let facts = self.facts;
-        let process = facts.processes.first().map(|process| {
-            let program = process.command.first().map_or("a program", String::as_str);
-            match facts.processes.len() {
-                1 => format!("{program}[{}]", process.pid),
-                count => format!(
-                    "{program}[{}] and {} more processes",
-                    process.pid,
-                    count - 1
-                ),
-            }
-        });
-        // Lists of rules are about no recording.
-        let Some(process) = process else {
-            return Vec::new();
-        };
-        let mut first = format!("rpd {}: {process}", self.answer.command);
-        if let Some(window) = self.answer.window {
-            let (text, _) = time(window.length() as f64, unit_of(window.length() as f64));
-            let unit = unit_of(window.length() as f64).0;
-            let _ = write!(first, ", window {text} {unit} ({})", window.kind);
-        }
-        lines.push(first);
-        let mut gpus: Vec<String> = Vec::new();
-        for gpu in &facts.gpus {
-            let simulated = if gpu.is_simulated { ", simulated" } else { "" };
-            let text = format!("GPU {} ({}{simulated})", gpu.number, gpu.arch);
-            if !gpus.contains(&text) {
-                gpus.push(text);
-            }
-        }
-        if !gpus.is_empty() {
-            lines.push(gpus.join(", "));
-        }
-        if let Some(warning) = self
-            .answer
-            .warnings
-            .iter()
-            .find(|warning| warning.code == "simulated")
-        {
-            lines.push(warning.text.clone());
-        }
-        lines.push("recording cost unknown; compare with a run with --light".to_owned());
-        lines
-    }
-
     fn write_tables(&self, format: TableFormat, out: &mut dyn Write) -> Result<()> {
         for line in self.head() {
             let line = rpd_core::text::foreign::shown(&line).into_owned();
@@ -232,11 +164,21 @@ impl<'a> Shown<'a> {
             }
         }
         for shown in &self.sections {
+            let paragraphs = self
+                .paragraphs(shown)
+                .filter(|_| format == TableFormat::Console);
+            if paragraphs.is_some_and(<[Paragraph]>::is_empty) {
+                continue;
+            }
             let title = match format {
                 TableFormat::Markdown => format!("\n## {}\n", shown.section.name),
                 _ => format!("\n{}", shown.section.name),
             };
             writeln!(out, "{title}")?;
+            if let Some(paragraphs) = paragraphs {
+                self.write_paragraphs(paragraphs, out)?;
+                continue;
+            }
             if shown.rows.is_empty() {
                 writeln!(out, "(none)")?;
                 continue;
@@ -246,7 +188,16 @@ impl<'a> Shown<'a> {
                 writeln!(out, "{rest}")?;
             }
         }
-        let missing = self.missing();
+        let is_page = self
+            .sections
+            .iter()
+            .any(|shown| self.paragraphs(shown).is_some());
+        let missing = if is_page && format == TableFormat::Console {
+            // A page keeps its length: why something is missing stands in the other forms.
+            self.affected()
+        } else {
+            self.missing()
+        };
         if !missing.is_empty() {
             writeln!(out)?;
         }
@@ -554,26 +505,6 @@ fn plain(value: &Value) -> Cell {
     }
 }
 
-/// A line in pieces of at most some letters, broken at blanks.
-fn wrapped(line: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in line.split(' ') {
-        let last = lines.last_mut().expect("at least one line");
-        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > width {
-            lines.push(format!("  {word}"));
-        } else {
-            if !last.is_empty() {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-    }
-    lines
-        .iter()
-        .map(|line| table::shortened(line, width))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -601,10 +532,5 @@ mod tests {
         ] {
             assert_eq!(unit_of(time).0, unit);
         }
-    }
-
-    #[test]
-    fn lines_are_broken_at_blanks() {
-        assert_eq!(wrapped("not shown: a b", 10), ["not shown:", "  a b"]);
     }
 }

@@ -46,7 +46,7 @@ pub use thread_trace::{ThreadTracing, TracePart, TracedDispatch, trace_flag};
 pub const MAGIC: [u8; 8] = *b"RPDSPOOL";
 
 /// Version of this layout. Readers refuse files of other versions.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Bytes of a record with this fixed part and tail.
 #[inline]

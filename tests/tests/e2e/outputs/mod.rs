@@ -1,5 +1,6 @@
 //! Files, names and tables.
 
+mod agents;
 mod allocations;
 mod answers;
 mod argument_results;
@@ -8,6 +9,7 @@ mod compat;
 mod database;
 mod default_streams;
 mod documented;
+mod explanations;
 mod files_of_rpd;
 mod light;
 mod names;
