@@ -55,6 +55,10 @@ impl Example {
             arch: "gfx90a".to_owned(),
             units: 104,
             wave_size: 64,
+            dies: 1,
+            shader_mhz: 1700,
+            memory_mhz: 1600,
+            memory_bits: 4096,
             ..Gpu::default()
         });
         number

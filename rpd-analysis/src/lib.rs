@@ -17,6 +17,7 @@ pub mod occupancy;
 pub mod outliers;
 pub mod records;
 pub mod regions;
+pub mod speed_of_light;
 pub mod stats;
 mod sweep;
 

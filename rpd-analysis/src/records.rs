@@ -24,6 +24,14 @@ pub struct Gpu {
     pub units: u32,
     /// Lanes of a wave; 0 when it is not known.
     pub wave_size: u32,
+    /// Number of dies with compute units; 0 when it is not known.
+    pub dies: u32,
+    /// Greatest clock of the compute units in MHz; 0 when it is not known.
+    pub shader_mhz: u32,
+    /// Greatest clock of the memory in MHz, as the driver reports it; 0 when it is not known.
+    pub memory_mhz: u32,
+    /// Width of the memory's bus in bits; 0 when it is not known.
+    pub memory_bits: u32,
 }
 
 /// A process of the recording.
@@ -41,6 +49,8 @@ pub struct Process {
     pub path: String,
     /// Command line, program first.
     pub command: Vec<String>,
+    /// Whether it was recorded for its counters or samples alone, beside a run that neither disturbed.
+    pub is_evidence: bool,
 }
 
 /// A thread of a process.
@@ -84,6 +94,10 @@ pub struct Recorded {
     pub lost: u64,
     /// Whether counting made kernels run alone.
     pub is_counted: bool,
+    /// Counters of kernels.
+    pub counters: bool,
+    /// PC samples.
+    pub samples: bool,
 }
 
 /// What records refer to.
@@ -252,6 +266,50 @@ pub struct Allocation {
     pub is_host: bool,
 }
 
+/// The value of a counter for a dispatch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counted {
+    /// Name of the kernel, as [`Op::name`].
+    pub name: u32,
+    /// Index of the GPU.
+    pub gpu: u32,
+    /// Index of the process, each of which is one pass of one rank.
+    pub process: u32,
+    /// Number of the dispatch in its process.
+    pub dispatch: u64,
+    /// Length of the counted dispatch.
+    pub length: u64,
+    /// Work items of the grid.
+    pub grid: [u32; 3],
+    /// Work items of a workgroup.
+    pub group: [u32; 3],
+    /// Name of the counter in [`Facts::names`].
+    pub counter: u32,
+    /// Sum over all instances of the counter.
+    pub sum: f64,
+    /// The greatest of its instances.
+    pub greatest: f64,
+}
+
+/// A line of code with its PC samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sampled {
+    /// Name of the kernel that was running.
+    pub kernel: String,
+    /// File and line, or else the address of the hottest instruction.
+    pub place: String,
+    /// Hottest instruction of the line; empty when it could not be decoded.
+    pub instruction: String,
+    /// Samples at the line.
+    pub samples: u64,
+    /// Samples of the kernel.
+    pub of_kernel: u64,
+    /// Half of the 95 % confidence interval of the line's share of the kernel; `None` without one.
+    pub error: Option<f64>,
+    /// Samples of the line, by why its waves did not issue an instruction, most frequent first; empty where samples do not tell.
+    pub reasons: Vec<(&'static str, u64)>,
+}
+
 /// An iterator over records.
 pub type Each<'a, T> = Box<dyn Iterator<Item = T> + 'a>;
 
@@ -273,6 +331,16 @@ pub trait Records {
     /// Allocations and frees.
     fn allocations(&self) -> Each<'_, Allocation>;
 
+    /// Values of counters, those of a dispatch together.
+    fn counted(&self) -> Each<'_, Counted> {
+        Box::new(std::iter::empty())
+    }
+
+    /// Lines of code with PC samples, the hottest kernel and its hottest line first.
+    fn sampled(&self) -> &[Sampled] {
+        &[]
+    }
+
     /// The place in the program's source from which a call was made; `None` without a recorded stack.
     fn site(&self, process: u32, call: u64) -> Option<String> {
         let _ = (process, call);
@@ -293,6 +361,10 @@ pub struct Memory {
     pub ranges: Vec<Range>,
     /// Allocations and frees, in the order of starts.
     pub allocations: Vec<Allocation>,
+    /// Values of counters.
+    pub counted: Vec<Counted>,
+    /// Lines with PC samples.
+    pub sampled: Vec<Sampled>,
 }
 
 impl Records for Memory {
@@ -314,6 +386,14 @@ impl Records for Memory {
 
     fn allocations(&self) -> Each<'_, Allocation> {
         Box::new(self.allocations.iter().copied())
+    }
+
+    fn counted(&self) -> Each<'_, Counted> {
+        Box::new(self.counted.iter().copied())
+    }
+
+    fn sampled(&self) -> &[Sampled] {
+        &self.sampled
     }
 }
 
@@ -352,6 +432,14 @@ impl Records for Selected<'_> {
 
     fn allocations(&self) -> Each<'_, Allocation> {
         self.records.allocations()
+    }
+
+    fn counted(&self) -> Each<'_, Counted> {
+        self.records.counted()
+    }
+
+    fn sampled(&self) -> &[Sampled] {
+        self.records.sampled()
     }
 
     fn site(&self, process: u32, call: u64) -> Option<String> {

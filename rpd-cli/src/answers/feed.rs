@@ -1,5 +1,7 @@
 //! Records for answers, from the recordings in databases.
 
+mod evidence;
+
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,13 +9,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use rpd_analysis::classes::{Class, of_kernel};
 use rpd_analysis::records::{
-    Allocation, Call, Each, Facts, Gpu, Launch, NONE, Op, Process, Range, Records, Resources,
-    Style, Thread,
+    Allocation, Call, Counted, Each, Facts, Gpu, Launch, NONE, Op, Process, Range, Records,
+    Resources, Sampled, Style, Thread,
 };
 use rpd_core::agent::{Agent, AgentType};
 use rpd_core::domain::Domain;
 use rpd_core::ids::{AgentHandle, Nanoseconds, QueueId, ThreadId};
+use rpd_core::session::hot::HotBuilder;
 use rpd_core::session::shown::{Expanded, expand};
+use rpd_core::session::totals::InstructionTotals;
 use rpd_core::session::{
     Columns as _, DispatchTable, KernelLabels, LoadOptions, MemoryAction, MemoryLevel,
     OperationClass, PlausibleTimes, Session,
@@ -33,6 +37,7 @@ const RELEASE: usize = 65_536;
 pub(super) struct Loaded {
     facts: Facts,
     parts: Vec<Part>,
+    sampled: Vec<Sampled>,
     /// Records whose times cannot be; they are left out.
     pub(super) implausible: u64,
 }
@@ -50,6 +55,10 @@ struct Part {
     session: Session,
     settings: Settings,
     process: u32,
+    /// Whether only its counters and samples are of interest: see [`evidence::are_evidence`].
+    is_evidence: bool,
+    /// Names of the session's counters.
+    counters: Vec<u32>,
     times: PlausibleTimes,
     gpus: HashMap<AgentHandle, u32>,
     /// Kind and name of each operation of the session, and whether it launches a graph.
@@ -133,6 +142,7 @@ impl Loaded {
         let mut loaded = Loaded {
             facts: Facts::default(),
             parts: Vec::new(),
+            sampled: Vec::new(),
             implausible: 0,
         };
         let mut names = Names::default();
@@ -140,13 +150,24 @@ impl Loaded {
             args: false,
             ..LoadOptions::default()
         };
+        let mut sessions = Vec::new();
         for path in paths {
             let database = Database::open(path)?;
             for recording in database.recordings() {
                 let (session, settings) = database.session(recording, load)?;
-                loaded.add(path, session, settings, naming, &mut names);
+                sessions.push((path, session, settings));
             }
         }
+        let evidence = evidence::are_evidence(sessions.iter().map(|read| &read.1));
+        let mut hot = HotBuilder::default();
+        for ((path, session, settings), is_evidence) in sessions.into_iter().zip(evidence) {
+            if !session.sampling.is_empty() {
+                let totals = InstructionTotals::from_session(&session);
+                hot.add(&session, &totals, naming.over(&settings), |_| true);
+            }
+            loaded.add(path, session, settings, is_evidence, naming, &mut names);
+        }
+        loaded.sampled = evidence::sampled(hot);
         loaded.facts.names = names.texts;
         Ok(loaded)
     }
@@ -156,6 +177,7 @@ impl Loaded {
         path: &Path,
         session: Session,
         settings: Settings,
+        is_evidence: bool,
         naming: &Naming,
         names: &mut Names,
     ) {
@@ -169,6 +191,7 @@ impl Loaded {
             rank: rank(&session),
             path: path.display().to_string(),
             command: session.process.command.clone(),
+            is_evidence,
         });
         let gpus = session
             .agents
@@ -176,7 +199,15 @@ impl Loaded {
             .filter(|agent| agent.agent_type == AgentType::Gpu);
         let gpus = gpus.map(|agent| {
             let gpu = gpu(agent, &origin.hostname, session.process.pid.0);
-            let same = |known: &Gpu| known.node == gpu.node && known.id == gpu.id;
+            // Simulated GPUs of another run of the program stand for the same ones.
+            let is_same_device = |known: &Gpu| {
+                is_evidence
+                    && known.is_simulated
+                    && (known.number, &known.arch) == (gpu.number, &gpu.arch)
+            };
+            let same = |known: &Gpu| {
+                known.node == gpu.node && (known.id == gpu.id || is_same_device(known))
+            };
             let index = facts.gpus.iter().position(same).unwrap_or_else(|| {
                 facts.gpus.push(gpu);
                 facts.gpus.len() - 1
@@ -204,7 +235,12 @@ impl Loaded {
             (what, names.number(name), name.starts_with("hipGraphLaunch"))
         });
         let operations: Vec<(What, u32, bool)> = operations.collect();
+        let counters = session.counters.iter();
+        let counters = counters.map(|counter| names.number(&counter.name));
+        let counters = counters.collect();
         let mut part = Part {
+            is_evidence,
+            counters,
             times: PlausibleTimes::from_session(&session),
             process,
             gpus,
@@ -223,7 +259,9 @@ impl Loaded {
             session,
             settings,
         };
-        part.note_calls(&mut self.facts, names);
+        if !is_evidence {
+            part.note_calls(&mut self.facts, names);
+        }
         self.implausible += part.note_ops(&mut self.facts, naming, names);
         part.note_recorded(&mut self.facts);
         self.parts.push(part);
@@ -265,6 +303,8 @@ fn gpu(agent: &Agent, host: &str, pid: u32) -> Gpu {
         // Each process has simulated GPUs of its own, whose descriptions are the same.
         id = format!("{id}:{}@{pid}", agent.logical_node_type_id);
     }
+    // Other banks are apertures of the same memory.
+    let bank = agent.mem_banks.iter().max_by_key(|bank| bank.width);
     Gpu {
         node: host.to_owned(),
         id,
@@ -274,6 +314,10 @@ fn gpu(agent: &Agent, host: &str, pid: u32) -> Gpu {
         is_simulated,
         units: agent.cu_count,
         wave_size: agent.wave_front_size,
+        dies: agent.num_xcc,
+        shader_mhz: agent.max_engine_clk_fcompute,
+        memory_mhz: bank.map_or(0, |bank| bank.mem_clk_max),
+        memory_bits: bank.map_or(0, |bank| bank.width),
     }
 }
 
@@ -350,13 +394,18 @@ impl Part {
             }) > 0
         };
         let recorded = &mut facts.recorded;
+        recorded.counters |= !session.counted.is_empty();
+        recorded.samples |= !session.sampling.is_empty();
+        recorded.lost += session.ledger.dropped + session.ledger.lost_records;
+        if self.is_evidence {
+            return;
+        }
         recorded.calls |= has(|what| what == What::Call);
         recorded.markers |= has(|what| matches!(what, What::Range(_)));
         recorded.copies |= !session.copies.is_empty();
         recorded.allocations |= !session.allocations.is_empty();
         recorded.stacks |= !session.stacks.is_empty();
         recorded.is_light |= !session.device_totals.is_empty();
-        recorded.lost += session.ledger.dropped + session.ledger.lost_records;
         recorded.is_counted |= !session.counted.is_empty();
     }
 
@@ -418,16 +467,20 @@ impl Part {
         })
     }
 
+    /// Name, class and resources of a dispatch's kernel.
+    fn kernel(&self, table: &DispatchTable, index: usize) -> Option<(u32, Class, u32)> {
+        let kernel = table.kernel[index].0;
+        // A kernel that no region renames has the key with 0.
+        let known = self.kernels.get(&(kernel, table.region[index]));
+        known.or_else(|| self.kernels.get(&(kernel, 0))).copied()
+    }
+
     fn dispatch(&self, table: &DispatchTable, index: usize) -> Option<Op> {
         if !is_plausible(self.times, table.start[index], table.end[index]) {
             return None;
         }
         let gpu = *self.gpus.get(&table.agent[index])?;
-        let kernel = table.kernel[index].0;
-        // A kernel that no region renames has the key with 0.
-        let known = self.kernels.get(&(kernel, table.region[index]));
-        let known = known.or_else(|| self.kernels.get(&(kernel, 0)));
-        let (name, class, resources) = *known?;
+        let (name, class, resources) = self.kernel(table, index)?;
         Some(Op {
             id: table.dispatch[index].0,
             is_kernel: true,
@@ -641,13 +694,20 @@ fn merged<'a, T: 'a>(series: Vec<Each<'a, T>>, start: fn(&T) -> u64) -> Each<'a,
     }
 }
 
+impl Loaded {
+    /// Recordings whose operations count.
+    fn timed(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| !part.is_evidence)
+    }
+}
+
 impl Records for Loaded {
     fn facts(&self) -> &Facts {
         &self.facts
     }
 
     fn ops(&self) -> Each<'_, Op> {
-        let series = self.parts.iter().flat_map(|part| {
+        let series = self.timed().flat_map(|part| {
             let both: [Each<'_, Op>; 2] = [Box::new(part.dispatches()), Box::new(part.copies())];
             both
         });
@@ -656,17 +716,25 @@ impl Records for Loaded {
 
     fn calls(&self) -> Each<'_, Call> {
         let each = |part| -> Each<'_, Call> { Box::new(Part::outermost(part)) };
-        merged(self.parts.iter().map(each).collect(), |call| call.start)
+        merged(self.timed().map(each).collect(), |call| call.start)
     }
 
     fn ranges(&self) -> Each<'_, Range> {
         let each = |part| -> Each<'_, Range> { Box::new(Part::markers(part)) };
-        merged(self.parts.iter().map(each).collect(), |range| range.start)
+        merged(self.timed().map(each).collect(), |range| range.start)
     }
 
     fn allocations(&self) -> Each<'_, Allocation> {
         let each = |part| -> Each<'_, Allocation> { Box::new(Part::allocations(part)) };
-        merged(self.parts.iter().map(each).collect(), |change| change.start)
+        merged(self.timed().map(each).collect(), |change| change.start)
+    }
+
+    fn counted(&self) -> Each<'_, Counted> {
+        Box::new(self.parts.iter().flat_map(Part::counted))
+    }
+
+    fn sampled(&self) -> &[Sampled] {
+        &self.sampled
     }
 
     fn site(&self, process: u32, call: u64) -> Option<String> {

@@ -180,8 +180,12 @@ impl<'a> Shown<'a> {
         let facts = self.facts;
         let process = facts.processes.first().map(|process| {
             let program = process.command.first().map_or("a program", String::as_str);
-            match facts.processes.len() {
-                1 => format!("{program}[{}]", process.pid),
+            let timed = facts
+                .processes
+                .iter()
+                .filter(|process| !process.is_evidence);
+            match timed.count() {
+                0 | 1 => format!("{program}[{}]", process.pid),
                 count => format!(
                     "{program}[{}] and {} more processes",
                     process.pid,

@@ -145,7 +145,7 @@ impl Serialize for Envelope<'_> {
         map.serialize_entry(
             "provenance",
             &json!({
-                "passes": null,
+                "passes": passes(shown.facts),
                 "skew_ns": answer.skew,
                 "cost_share": null,
                 "lost_records": shown.facts.recorded.lost,
@@ -153,6 +153,12 @@ impl Serialize for Envelope<'_> {
         )?;
         map.end()
     }
+}
+
+/// Number of recordings that are there for their counters or samples alone; null when there is none.
+fn passes(facts: &Facts) -> Option<usize> {
+    let passes = facts.processes.iter().filter(|process| process.is_evidence);
+    Some(passes.count()).filter(|count| *count > 0)
 }
 
 fn inputs(facts: &Facts) -> serde_json::Value {
