@@ -264,6 +264,8 @@ pub struct Allocation {
     pub is_free: bool,
     /// Whether the memory is the host's.
     pub is_host: bool,
+    /// Whether the runtime made it for itself, such as a buffer through which it copies memory that is not pinned.
+    pub is_of_runtime: bool,
 }
 
 /// The value of a counter for a dispatch.

@@ -49,6 +49,9 @@ struct Written {
     #[serde(default)]
     needs: Vec<String>,
     guard: Option<Spanned<String>>,
+    /// Rules that say more about the same time.
+    #[serde(default)]
+    unless: Vec<String>,
     when: Spanned<String>,
     gain: Spanned<String>,
     #[serde(default)]
@@ -171,6 +174,11 @@ impl Rule {
         self.written.severity == Some(Note::Note)
     }
 
+    /// Ids of rules whose findings explain those of this one.
+    pub(super) fn unless(&self) -> &[String] {
+        &self.written.unless
+    }
+
     pub(super) fn advice(&self) -> &str {
         &self.written.advice
     }
@@ -210,6 +218,13 @@ impl Rule {
 
     pub(super) fn threshold(&self, name: &str) -> Option<f64> {
         self.written.thresholds.get(name).copied()
+    }
+
+    /// Names of its expressions.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let guard = self.guard.iter().flat_map(Expression::names);
+        let all = self.when.names().into_iter().chain(self.gain.names());
+        all.chain(guard).collect()
     }
 
     /// Names of its condition, each once.

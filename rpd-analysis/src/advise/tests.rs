@@ -1,5 +1,8 @@
 //! Rules on small programs that are made to deserve them, and on their clean twins.
 
+mod counted;
+mod waits;
+
 use super::*;
 use crate::examples::{Example, g1, us};
 use crate::records::Memory;
@@ -80,9 +83,17 @@ fn program_that_prepares_work_between_kernels_starves_the_gpu() {
 
 #[test]
 fn program_of_short_kernels_is_launch_bound() {
-    let memory = crate::examples::g2().done();
-    let found = fired(&memory);
-    assert!(found[..2].contains(&"launch-bound".to_owned()), "{found:?}");
+    // A thousand launches of one kernel are told from those of many.
+    let found = fired(&crate::examples::g2().done());
+    assert_eq!(found, ["tiny-kernels"]);
+    let mut example = Example::new();
+    for number in 0..400 {
+        let begin = number * 8;
+        let name = format!("K{}", number * number % 23);
+        let call = (begin, begin + 8);
+        example.launched("hipLaunchKernel", call, &name, begin + 10, begin + 13);
+    }
+    assert_eq!(fired(&example.done())[0], "launch-bound");
 }
 
 #[test]
@@ -144,7 +155,10 @@ fn rules_without_data_are_not_judged() {
         section.get(row, "record").cloned()
     };
     assert_eq!(record("gpu-starved"), Some("--hip-trace".into()));
-    assert_eq!(record("latency-bound"), Some("--pmc auto:NAME,...".into()));
+    assert_eq!(
+        record("lds-conflicts"),
+        Some("--pmc auto:GRBM_GUI_ACTIVE,SQ_LDS_BANK_CONFLICT,SQ_LDS_IDX_ACTIVE".into())
+    );
     assert_eq!(
         record("wait-memory"),
         Some("--pc-sampling-beta-enabled".into())
@@ -232,6 +246,7 @@ fn asynchronous_copies_of_pageable_memory_are_told_from_pinned_ones() {
             bytes: 0x1000,
             is_free: false,
             is_host: true,
+            is_of_runtime: false,
         });
         for number in 0..20 {
             let begin = 50 + number * 200;
