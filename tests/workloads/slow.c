@@ -239,7 +239,7 @@ static void small_copy(void) {
         else
             for (int n = 0; n < 50; ++n)
                 HIP(hipMemcpyAsync(device + 64 * n, pinned + 64 * n, 256, hipMemcpyHostToDevice, stream));
-        compute(stream, 40);
+        compute(stream, 2);
     }
 }
 
@@ -426,7 +426,7 @@ static void local_memory(void) {
 }
 
 static void vector_registers(void) {
-    for (int i = 0; i < rounds / 4; ++i) {
+    for (int i = 0; i < rounds / 10; ++i) {
         if (clean)
             LAUNCH(few_registers, linear(FILL), linear(ITEMS), 0, stream, device, 4);
         else
@@ -435,11 +435,11 @@ static void vector_registers(void) {
 }
 
 static void spilled(void) {
-    for (int i = 0; i < rounds / 4; ++i) {
+    for (int i = 0; i < rounds / 8; ++i) {
         if (clean)
             LAUNCH(work, linear(FILL), linear(ITEMS), 0, stream, device, 20);
         else
-            LAUNCH(scratch_array, linear(FILL), linear(ITEMS), 0, stream, device, 10);
+            LAUNCH(scratch_array, linear(FILL), linear(ITEMS), 0, stream, device, 4);
     }
 }
 
@@ -473,11 +473,13 @@ static void uneven_barrier(void) {
 }
 
 static void memory_latency(void) {
+    uint32_t *results;
+    HIP(hipMalloc((void **)&results, BYTES));
     for (int i = 0; i < rounds / 4; ++i) {
         if (clean)
-            LAUNCH(work, linear(FILL), linear(ITEMS), 0, stream, device, 20);
+            LAUNCH(work, linear(FILL), linear(ITEMS), 0, stream, results, 20);
         else
-            LAUNCH(chase, linear(FILL), linear(ITEMS), 0, stream, device + WORDS / 2, device, 10);
+            LAUNCH(chase, linear(FILL), linear(ITEMS), 0, stream, results, device, 20);
     }
 }
 
@@ -535,7 +537,9 @@ int main(int argc, char **argv) {
     stream = new_stream(hipStreamNonBlocking);
     HIP(hipMalloc((void **)&device, BYTES));
     HIP(hipHostMalloc((void **)&pinned, BYTES, hipHostMallocDefault));
-    memset(pinned, 0, BYTES);
+    /* Places of chains that lead far away, side by side. */
+    for (uint32_t i = 0; i < WORDS; ++i)
+        pinned[i] = (i + 40960) % WORDS;
     HIP(hipMemcpyAsync(device, pinned, BYTES, hipMemcpyHostToDevice, stream));
     wait_for(stream);
     faults[fault].run();

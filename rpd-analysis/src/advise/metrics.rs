@@ -148,7 +148,7 @@ metrics! {
         comm_overlap: Share "" "Share of communication under computation; 0 without any",
         shader_copy_ns: Nanoseconds "" "Time of kernels of the runtime that copy",
         streams: Count "" "Streams with 10 % of the kernels or more",
-        event_waits: Count "hip_calls" "Calls that make a stream wait for an event",
+        event_waits: Count "hip_calls" "Calls before the end of the window that make a stream wait for an event",
         rounds: Number "" "How many times a launch fills the GPU, weighted by time",
         filling_share: Share "" "Share of the time of kernels that fill the GPU at least once",
         null_stream_ops: Count "hip_calls" "Operations of the null stream that began when all that was requested before in other streams had ended",

@@ -1,5 +1,6 @@
 //! Files, names and tables.
 
+mod advise;
 mod allocations;
 mod answers;
 mod argument_results;
