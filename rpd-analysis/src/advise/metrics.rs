@@ -227,7 +227,7 @@ metrics! {
         is_sync_copy: Count "" "1 for a copy that waits",
         is_sync_memset: Count "" "1 for a fill that waits",
         is_query: Count "" "1 for a function that asks whether work is done",
-        gap_after_ns: Nanoseconds "" "Host parts in calls, and launch parts, of the gaps whose host part has the function as its longest call",
+        gap_after_ns: Nanoseconds "" "Host parts in calls, and launch parts, of the gaps whose host part has the function as its longest call; behind a wait for a simulated GPU at most 100 us of each, since a host that is busy with its interpreter wakes late",
         copied_ns: Nanoseconds "copies" "Copy part of the gaps in which a copy that this function requested runs",
     }
     Copy {

@@ -21,6 +21,8 @@ use crate::records::{Facts, NONE, Op, Records};
 const PARTS: u32 = 30;
 /// Length of a kernel that the interpreter of a simulated GPU executes in less time than it takes to come to it.
 const SHORT_SIMULATED: u64 = 30_000;
+/// Most that a wait for a simulated GPU is charged with: a host that is busy with the interpreter wakes late.
+const LATE_WAKING: u64 = 100_000;
 
 /// What tells kernels apart: GPU, name, grid, group, bytes of LDS.
 type KernelKey = (u32, u32, [u32; 3], [u32; 3], u32);
@@ -280,7 +282,14 @@ fn gaps_of(records: &dyn Records, window: &Window, waits: &Waits) -> (gaps::Gaps
         let host = parts.host_time();
         let in_calls = host - parts.host[Doing::Program as usize];
         if let Some(call) = gap.call {
-            *of.after.entry(call.name).or_default() += in_calls + parts.launch;
+            let function = facts.name(call.name);
+            let is_copy = function.contains("Memcpy") || function.contains("Memset");
+            let after = in_calls + parts.launch;
+            *of.after.entry(call.name).or_default() += if is_simulated && !is_copy {
+                after.min(LATE_WAKING)
+            } else {
+                after
+            };
             if doing.get(call.name as usize) == Some(&Doing::Alloc) {
                 of.allocating += in_calls + parts.launch;
             }
