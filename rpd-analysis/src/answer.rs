@@ -1,5 +1,7 @@
 //! The form of every answer: sections of rows, whose columns are described once, and what is to be known beside them.
 
+use std::borrow::Cow;
+
 /// What the values of a column are, from which every form of output derives how it shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -195,6 +197,27 @@ pub struct Section {
     pub rows: Vec<Vec<Value>>,
     /// Number of rows that there are, including those that were not kept.
     pub total: u64,
+    /// What people read in place of the table, where a table says it badly. Empty: the section is for programs.
+    pub paragraphs: Option<Vec<Paragraph>>,
+}
+
+/// A paragraph of a section: its text, and by how many steps it is indented.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paragraph {
+    /// Steps of two letters.
+    pub indent: usize,
+    /// Text in one line.
+    pub text: String,
+}
+
+impl Paragraph {
+    /// A paragraph.
+    pub fn new(indent: usize, text: impl Into<String>) -> Paragraph {
+        Paragraph {
+            indent,
+            text: text.into(),
+        }
+    }
 }
 
 impl Section {
@@ -206,7 +229,14 @@ impl Section {
             columns,
             rows,
             total,
+            paragraphs: None,
         }
+    }
+
+    /// The section with paragraphs that people read in place of its table.
+    pub fn with_paragraphs(mut self, paragraphs: Vec<Paragraph>) -> Section {
+        self.paragraphs = Some(paragraphs);
+        self
     }
 
     /// The value in a row of the column of this name; `None` when there is no such row or column.
@@ -244,7 +274,7 @@ pub struct Missing {
     /// Why it is missing.
     pub because: String,
     /// Options that record it; empty when none does.
-    pub record: &'static str,
+    pub record: Cow<'static, str>,
 }
 
 /// How serious a warning is.
@@ -363,13 +393,13 @@ impl Answer {
         what: &'static str,
         affects: &[&'static str],
         because: impl Into<String>,
-        record: &'static str,
+        record: impl Into<Cow<'static, str>>,
     ) {
         self.missing.push(Missing {
             what,
             affects: affects.to_vec(),
             because: because.into(),
-            record,
+            record: record.into(),
         });
     }
 }

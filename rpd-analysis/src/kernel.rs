@@ -1,6 +1,10 @@
 //! Everything that a recording says about one kernel: launches, geometry, resources, occupancy and where it is launched.
 
+mod inside;
+
 use std::collections::{BTreeMap, BTreeSet};
+
+pub use inside::{Inside, LineRow, MeasureRow, amount, line_rows};
 
 use crate::advise::shown;
 use crate::answer::{Answer, Form, Section, Unit, Value, Window, columns, key};
@@ -9,6 +13,7 @@ use crate::gaps::report_common;
 use crate::occupancy::{Mode, Needs, Occupancy, occupancy, rounds, unit};
 use crate::outliers::{Group, Outliers, outliers};
 use crate::records::{Facts, NONE, Op, Records, Resources};
+use crate::speed_of_light::Counters;
 
 /// Launches of which the places are looked up.
 const SITES: u64 = 10_000;
@@ -80,6 +85,19 @@ pub const FORM: Form = Form {
             "Geometries, with how full the GPU is and what limits it",
             GeometryRow::COLUMNS,
         ),
+        (
+            "sol",
+            "Speed of light: how busy each unit is, from counters",
+            MeasureRow::COLUMNS,
+        ),
+        (
+            "roofline",
+            "FLOP, bytes and intensity by level, and what they allow",
+            MeasureRow::COLUMNS,
+        ),
+        ("caches", "Requests and hits of caches", MeasureRow::COLUMNS),
+        ("stalls", "What waves do", MeasureRow::COLUMNS),
+        ("lines", "Lines of code with PC samples", LineRow::COLUMNS),
         ("sites", "Places that launch it", SiteRow::COLUMNS),
         ("matches", "Kernels whose names match", MatchRow::COLUMNS),
     ],
@@ -142,6 +160,13 @@ pub fn answer(
         return answer;
     };
     let sums = add_up(records, shown, &window);
+    let counters = Counters::from_records(records);
+    let inside = Inside::new(records, &counters, shown, |geometry| {
+        typical(&sums, geometry)
+    });
+    if let Some(gpu) = sums.gpus.first() {
+        inside.report(facts, &facts.gpus[*gpu as usize], &mut answer);
+    }
     let matched = names.iter().map(|(name, (calls, time))| {
         let text = facts.name(*name);
         MatchRow {
@@ -155,7 +180,7 @@ pub fn answer(
         .cells()
     });
     let matched = Section::new("matches", MatchRow::COLUMNS, matched.collect());
-    answer.sections = sections(records, shown, sums, all);
+    answer.sections = sections(records, shown, sums, all, &inside);
     answer.sections.push(matched);
     if !facts.recorded.calls {
         answer.lacks(
@@ -170,6 +195,13 @@ pub fn answer(
     }
     report_common(facts, &mut answer, 0);
     answer
+}
+
+/// Median time of the launches of a geometry.
+fn typical(sums: &Sums, (grid, group): &crate::speed_of_light::Geometry) -> Option<f64> {
+    let mut geometries = sums.geometries.iter();
+    let (_, geometry) = geometries.find(|(known, _)| (&known.0, &known.1) == (grid, group))?;
+    geometry.times.clone().median()
 }
 
 fn add_up(records: &dyn Records, name: u32, window: &Window) -> Sums {
@@ -211,6 +243,15 @@ fn add_up(records: &dyn Records, name: u32, window: &Window) -> Sums {
         }
     }
     sums
+}
+
+/// The geometry with the most time.
+struct Greatest {
+    time: u64,
+    rounds: Option<f64>,
+    held: Option<Occupancy>,
+    groups: u64,
+    gpu: u32,
 }
 
 /// What a geometry makes of the GPU: occupancy, and rounds.
@@ -259,12 +300,18 @@ fn dims(values: [u32; 3]) -> String {
     values.map(|value| value.to_string()).join(" ")
 }
 
-fn sections(records: &dyn Records, name: u32, mut sums: Sums, all: u64) -> Vec<Section> {
+fn sections(
+    records: &dyn Records,
+    name: u32,
+    mut sums: Sums,
+    all: u64,
+    inside: &Inside,
+) -> Vec<Section> {
     let facts = records.facts();
     let text = facts.name(name);
     let resources = facts.kernels.get(sums.kernel as usize);
     let mut geometry = Vec::new();
-    let mut greatest: Option<(u64, Option<f64>, Option<Occupancy>)> = None;
+    let mut greatest: Option<Greatest> = None;
     for ((grid, group, lds, _), found) in &mut sums.geometries {
         let Some(op) = found.last else {
             continue;
@@ -272,8 +319,17 @@ fn sections(records: &dyn Records, name: u32, mut sums: Sums, all: u64) -> Vec<S
         let filled = fills(facts, &op, resources);
         let (held, rounds) = filled.map_or((None, None), |filled| (Some(filled.0), filled.1));
         let time = found.times.sum();
-        if greatest.is_none_or(|greatest| time > greatest.0) {
-            greatest = Some((time, rounds, held));
+        if greatest
+            .as_ref()
+            .is_none_or(|greatest| time > greatest.time)
+        {
+            greatest = Some(Greatest {
+                time,
+                rounds,
+                held,
+                groups: op.groups(),
+                gpu: op.gpu,
+            });
         }
         let groups = [0, 1, 2].map(|axis| match group[axis] {
             0 => 0,
@@ -315,26 +371,79 @@ fn sections(records: &dyn Records, name: u32, mut sums: Sums, all: u64) -> Vec<S
         .cells()
     });
     let sites = sites.collect();
-    let figures = figures(facts, text, &mut sums, resources, all, greatest);
-    vec![
-        Section::new("figures", FigureRow::COLUMNS, figures),
-        Section::new("geometry", GeometryRow::COLUMNS, geometry),
-        Section::new("sites", SiteRow::COLUMNS, sites),
-    ]
-}
-
-fn figures(
-    facts: &Facts,
-    text: &str,
-    sums: &mut Sums,
-    resources: Option<&Resources>,
-    all: u64,
-    greatest: Option<(u64, Option<f64>, Option<Occupancy>)>,
-) -> Vec<Vec<Value>> {
+    let verdict = verdict(facts, &sums, all, greatest.as_ref(), inside);
     let arch = sums
         .gpus
         .first()
         .map_or("", |gpu| &facts.gpus[*gpu as usize].arch);
+    let figures = figures(arch, text, &mut sums, resources, all, verdict);
+    let mut sections = vec![
+        Section::new("figures", FigureRow::COLUMNS, figures),
+        Section::new("geometry", GeometryRow::COLUMNS, geometry),
+    ];
+    sections.extend(inside.sections(facts, text, arch));
+    sections.push(Section::new("sites", SiteRow::COLUMNS, sites));
+    sections
+}
+
+/// What there is to say of the kernel in one sentence.
+fn verdict(
+    facts: &Facts,
+    sums: &Sums,
+    all: u64,
+    greatest: Option<&Greatest>,
+    inside: &Inside,
+) -> String {
+    let share = sums.times.sum() as f64 / all.max(1) as f64;
+    let count = sums.times.count();
+    let plural = if count == 1 { "" } else { "es" };
+    let mut verdict = format!(
+        "{count} launch{plural}, {:.1} % of kernel time",
+        share * 100.0
+    );
+    let Some(greatest) = greatest else {
+        return verdict;
+    };
+    let light = inside.verdict(greatest.groups, &facts.gpus[greatest.gpu as usize]);
+    let rounds = greatest.rounds.filter(|rounds| *rounds < 1.0);
+    let fills = rounds.map(|rounds| format!("does not fill the GPU ({rounds:.2} rounds)"));
+    let rest = match (light, fills) {
+        (Some((light, rest)), Some(fills)) => {
+            let (limit, shares) = light.split_once(':').unwrap_or((&light, ""));
+            verdict += &format!("; {limit}, {fills}:{shares}");
+            rest
+        }
+        (Some((light, rest)), None) => {
+            verdict += &format!("; {light}");
+            rest
+        }
+        (None, Some(fills)) => {
+            verdict += &format!("; {fills}");
+            String::new()
+        }
+        (None, None) => String::new(),
+    };
+    if let Some(held) = greatest.held {
+        verdict += &format!(
+            "; {} of {:.0} places for waves possible",
+            held.waves,
+            f64::from(held.waves) / held.share
+        );
+        if held.limiter != "none" {
+            verdict += &format!(", limited by {}", held.limiter);
+        }
+    }
+    verdict + &rest
+}
+
+fn figures(
+    arch: &str,
+    text: &str,
+    sums: &mut Sums,
+    resources: Option<&Resources>,
+    all: u64,
+    verdict: String,
+) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     let mut add = |section: &str, name: &str, value: Value, unit: &str| {
         let row = FigureRow {
@@ -364,25 +473,6 @@ fn figures(
         rows.push(row.cells());
     };
     let share = sums.times.sum() as f64 / all.max(1) as f64;
-    let mut verdict = format!(
-        "{} launches, {:.1} % of kernel time",
-        sums.times.count(),
-        share * 100.0
-    );
-    let (rounds, held) = greatest.map_or((None, None), |greatest| (greatest.1, greatest.2));
-    if let Some(rounds) = rounds.filter(|rounds| *rounds < 1.0) {
-        verdict += &format!("; does not fill the GPU ({rounds:.2} rounds)");
-    }
-    if let Some(held) = held {
-        verdict += &format!(
-            "; {} of {:.0} places for waves possible",
-            held.waves,
-            f64::from(held.waves) / held.share
-        );
-        if held.limiter != "none" {
-            verdict += &format!(", limited by {}", held.limiter);
-        }
-    }
     add("verdict", "verdict", verdict.into(), "");
     add("launches", "count", sums.times.count().into(), "");
     add("launches", "share", share.into(), "1");

@@ -9,7 +9,9 @@ pub mod advise;
 pub mod answer;
 pub mod breakdown;
 pub mod classes;
+pub mod compare;
 pub mod distribution;
+pub mod explain;
 pub mod gaps;
 pub mod iterations;
 pub mod kernel;
@@ -31,6 +33,8 @@ pub const FORMS: &[answer::Form] = &[
     stats::FORM,
     advise::FORM,
     kernel::FORM,
+    explain::FORM,
+    compare::FORM,
 ];
 
 #[cfg(test)]

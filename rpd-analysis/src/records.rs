@@ -122,6 +122,17 @@ impl Facts {
     pub fn name(&self, name: u32) -> &str {
         self.names.get(name as usize).map_or("", String::as_str)
     }
+
+    /// The number of a pass, from 1: of the recording among those that are there for counters and samples alone, or of all where
+    /// none is.
+    pub fn pass(&self, process: u32) -> usize {
+        let is_evidence = |process: &Process| process.is_evidence;
+        let before = self.processes.iter().take(process as usize + 1);
+        match self.processes.iter().any(is_evidence) {
+            true => before.filter(|process| process.is_evidence).count(),
+            false => before.count(),
+        }
+    }
 }
 
 /// The call that requested an operation: the outermost one of an API around its submission.

@@ -216,6 +216,8 @@ pub struct SpeedOfLight {
     pub time: Option<f64>,
     /// Level of memory, or `compute`, that the roofline says to limit the kernel.
     pub roof: Option<&'static str>,
+    /// Counters that figures need and that are not recorded.
+    pub lacks: BTreeSet<String>,
     /// Whether bytes behind L2 are a lower bound, because a counter for larger requests is missing.
     pub is_lower_bound: bool,
 }
@@ -292,6 +294,9 @@ impl<'a> Maker<'a> {
     ) -> &mut Figure {
         let mut processes: Vec<u32> = Vec::new();
         for counter in &part.from {
+            if self.counters.mean(counter).is_none() {
+                self.done.lacks.insert(counter.clone());
+            }
             // A counter of several recordings needs no other recording than one of the rest.
             let of = self.counters.processes(counter);
             let of: Vec<u32> = of.collect();

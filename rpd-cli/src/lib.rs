@@ -30,6 +30,7 @@ mod isolation;
 mod launch;
 mod limits;
 mod long_run;
+mod mcp;
 mod options;
 mod process;
 mod recover;
@@ -222,6 +223,10 @@ fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Resul
         SubCommand::Stats => answers::stats::run(words, compat),
         SubCommand::Advise => answers::advise::run(words, compat),
         SubCommand::Kernel => answers::kernel::run(words, compat),
+        SubCommand::Compare => answers::compare::run(words, compat),
+        SubCommand::Explain => answers::explain::run(words, compat),
+        SubCommand::Guide => answers::guide::run(words),
+        SubCommand::Mcp => mcp::run(words),
         SubCommand::Schema => answers::schema::run(words),
         SubCommand::Stacks => commands::stacks::run(words),
         SubCommand::Flame => commands::stacks::flame::run(words),

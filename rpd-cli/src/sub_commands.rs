@@ -71,8 +71,18 @@ sub_commands! {
     "[OPTIONS] NAME DB..." {
         Kernel = "kernel";
     }
+    "[OPTIONS] DIR | -- PROGRAM [ARGUMENTS]" {
+        Explain = "explain";
+    }
+    "[OPTIONS] A B" {
+        Compare = "compare";
+    }
     "[ANSWER]" {
         Schema = "schema";
+    }
+    "[OPTIONS]" {
+        Guide = "guide";
+        Mcp = "mcp";
     }
     "[OPTIONS] DB..." {
         Stacks = "stacks";

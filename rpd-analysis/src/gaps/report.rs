@@ -325,6 +325,7 @@ impl Gaps {
             columns: GapRow::COLUMNS,
             rows,
             total: self.long_gaps + short,
+            paragraphs: None,
         }
     }
 

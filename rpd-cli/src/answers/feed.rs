@@ -34,7 +34,7 @@ const DEEPEST: usize = 64;
 const RELEASE: usize = 65_536;
 
 /// The recordings of some databases.
-pub(super) struct Loaded {
+pub(crate) struct Loaded {
     facts: Facts,
     parts: Vec<Part>,
     sampled: Vec<Sampled>,
@@ -138,7 +138,7 @@ impl Names {
 
 impl Loaded {
     /// Reads databases.
-    pub(super) fn read(paths: &[PathBuf], naming: &Naming) -> Result<Loaded> {
+    pub(crate) fn read(paths: &[PathBuf], naming: &Naming) -> Result<Loaded> {
         let mut loaded = Loaded {
             facts: Facts::default(),
             parts: Vec::new(),
@@ -160,7 +160,10 @@ impl Loaded {
         }
         let evidence = evidence::are_evidence(sessions.iter().map(|read| &read.1));
         let mut hot = HotBuilder::default();
-        for ((path, session, settings), is_evidence) in sessions.into_iter().zip(evidence) {
+        // Programs at their own speed come first, so that their GPUs are those of the rest.
+        let mut sessions: Vec<_> = sessions.into_iter().zip(evidence).collect();
+        sessions.sort_by_key(|read| read.1);
+        for ((path, session, settings), is_evidence) in sessions {
             if !session.sampling.is_empty() {
                 let totals = InstructionTotals::from_session(&session);
                 hot.add(&session, &totals, naming.over(&settings), |_| true);

@@ -5,8 +5,11 @@
 
 pub(crate) mod advise;
 pub(crate) mod breakdown;
+pub(crate) mod compare;
+pub(crate) mod explain;
 mod feed;
 pub(crate) mod gaps;
+pub(crate) mod guide;
 pub(crate) mod kernel;
 mod print;
 pub(crate) mod regions;
@@ -18,7 +21,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use rpd_analysis::answer::{Answer, Level};
-use rpd_analysis::records::{Records, Selected};
+use rpd_analysis::records::{Facts, Records, Selected};
 use rpd_core::compat::Compat;
 use rpd_spool::kernel_filter::{Matcher, compile};
 
@@ -93,7 +96,23 @@ pub(crate) fn answer(
     compat: Compat,
     make: impl FnOnce(&Question<'_>) -> Result<Answer>,
 ) -> Result<u8> {
-    attempt(name, options, compat, make).inspect_err(|error| {
+    reported(name, options, || {
+        let (answer, loaded) = compute(name, options, make)?;
+        let paths = options.inputs.paths(name)?;
+        let status = finish(name, options, compat, &answer, loaded.facts(), &paths)?;
+        if loaded.implausible > 0 {
+            eprintln!(
+                "rpd: {} operations have times that cannot be; they are left out",
+                loaded.implausible
+            );
+        }
+        Ok(status)
+    })
+}
+
+/// Runs `work`; its error is an object as well where the form is one of objects.
+fn reported(name: &str, options: &AnswerOptions, work: impl FnOnce() -> Result<u8>) -> Result<u8> {
+    work().inspect_err(|error| {
         if matches!(options.format, Form::Json | Form::Ndjson) {
             // The error itself is reported as of every command.
             let _ = crate::print(&print::error(name, error));
@@ -101,25 +120,20 @@ pub(crate) fn answer(
     })
 }
 
-fn attempt(
+/// Prints an answer and returns the exit status.
+fn finish(
     name: &'static str,
     options: &AnswerOptions,
     compat: Compat,
-    make: impl FnOnce(&Question<'_>) -> Result<Answer>,
+    answer: &Answer,
+    facts: &Facts,
+    inputs: &[PathBuf],
 ) -> Result<u8> {
-    let (answer, loaded) = compute(name, options, make)?;
-    let gate = gate(name, options, &answer)?;
-    let paths = options.inputs.paths(name)?;
-    let output = destination(name, options.output_file.as_deref(), &paths)?;
-    let shown = print::Shown::new(name, options, &answer, loaded.facts(), &output)?;
+    let gate = gate(name, options, answer)?;
+    let output = destination(name, options.output_file.as_deref(), inputs)?;
+    let shown = print::Shown::new(name, options, answer, facts, &output)?;
     write_output(output, compat, |out| shown.write(out))?;
     shown.notes();
-    if loaded.implausible > 0 {
-        eprintln!(
-            "rpd: {} operations have times that cannot be; they are left out",
-            loaded.implausible
-        );
-    }
     if gate {
         return Ok(SLOWER);
     }
@@ -148,32 +162,45 @@ fn compute(
     // Both ends belong to the window that options give.
     let window = window.map(|window| (window.start.0, window.end.0));
     let loaded = Loaded::read(&paths, &options.naming)?;
-    let wanted = wanted_names(name, options, &loaded)?;
+    let limit = options.tables.limit_or(Some(20));
+    // Rows in another order may come from anywhere.
+    let limit = limit
+        .filter(|_| options.tables.sort().is_none() && options.fail_above.is_empty())
+        .map(|limit| limit as usize);
+    let mut answer = with_selected(name, options, &loaded, |records| {
+        make(&Question {
+            records,
+            window,
+            limit,
+        })
+    })??;
+    echo_filters(options, &mut answer);
+    Ok((answer, loaded))
+}
+
+/// Calls `take` with the records that the filters choose.
+fn with_selected<T>(
+    name: &str,
+    options: &AnswerOptions,
+    loaded: &Loaded,
+    take: impl FnOnce(&dyn Records) -> T,
+) -> Result<T> {
+    let wanted = wanted_names(name, options, loaded)?;
     let facts = loaded.facts();
     let listed = |list: &[u32], value: u32| list.is_empty() || list.contains(&value);
-    let selected = Selected::new(&loaded, |op| {
-        listed(&options.gpu, facts.gpus[op.gpu as usize].number)
-            && listed(&options.process, facts.processes[op.process as usize].pid)
-            && listed(&options.stream, op.stream)
-            && (!op.is_kernel || wanted.get(op.name as usize).copied().unwrap_or(true))
-    });
     let is_all = wanted.is_empty()
         && [&options.gpu, &options.process, &options.stream]
             .iter()
             .all(|list| list.is_empty());
-    let limit = options.tables.limit_or(Some(20));
-    let question = Question {
-        records: if is_all { &loaded } else { &selected },
-        window,
-        // Rows in another order may come from anywhere.
-        limit: limit
-            .filter(|_| options.tables.sort().is_none() && options.fail_above.is_empty())
-            .map(|limit| limit as usize),
-    };
-    let mut answer = make(&question)?;
-    echo_filters(options, &mut answer);
-    drop(selected);
-    Ok((answer, loaded))
+    if is_all {
+        return Ok(take(loaded));
+    }
+    Ok(take(&Selected::new(loaded, |op| {
+        listed(&options.gpu, facts.gpus[op.gpu as usize].number)
+            && listed(&options.process, facts.processes[op.process as usize].pid)
+            && listed(&options.stream, op.stream)
+            && (!op.is_kernel || wanted.get(op.name as usize).copied().unwrap_or(true))
+    })))
 }
 
 /// Shows an answer that is not about a recording.
@@ -183,7 +210,7 @@ pub(crate) fn show(
     compat: Compat,
     answer: &Answer,
 ) -> Result<u8> {
-    let facts = rpd_analysis::records::Facts::default();
+    let facts = Facts::default();
     let output = destination(name, options.output_file.as_deref(), [""; 0])?;
     let shown = print::Shown::new(name, options, answer, &facts, &output)?;
     write_output(output, compat, |out| shown.write(out))?;

@@ -1,5 +1,6 @@
 //! Any answer in every form, from the descriptions of its columns.
 
+mod html;
 mod json;
 
 use std::fmt::Write as _;
@@ -7,7 +8,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use rpd_analysis::answer::{Answer, Column, Section, Unit, Value};
+use rpd_analysis::answer::{Answer, Column, Paragraph, Section, Unit, Value};
 use rpd_analysis::records::Facts;
 use rpd_formats::destination::Destination;
 use rpd_formats::table::{self, Cell, ColumnKind, TableFormat, View};
@@ -23,6 +24,8 @@ use crate::terminal;
 
 /// Letters in a line where there is no terminal that tells.
 const WIDTH: usize = 80;
+/// Lines of a paragraph on a terminal.
+const LINES: usize = 3;
 
 /// Form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -38,6 +41,8 @@ pub(super) enum Form {
     /// Markdown tables
     #[value(alias = "md")]
     Markdown,
+    /// A page for browsers that needs nothing else
+    Html,
 }
 
 /// A section as it is shown: its columns and rows, in their order.
@@ -57,6 +62,8 @@ pub(super) struct Shown<'a> {
     form: Form,
     units: &'a str,
     is_wide: bool,
+    /// Whether one section was asked for.
+    is_chosen: bool,
     width: Option<usize>,
     answer: &'a Answer,
     facts: &'a Facts,
@@ -105,6 +112,7 @@ impl<'a> Shown<'a> {
         Ok(Shown {
             form: options.format,
             units: &options.units,
+            is_chosen: wanted.is_some(),
             is_wide: options.tables.is_wide() || !options.columns.is_empty(),
             width: (!options.tables.is_wide()).then_some(width),
             answer,
@@ -120,6 +128,7 @@ impl<'a> Shown<'a> {
             Form::Table => self.write_tables(TableFormat::Console, out),
             Form::Markdown => self.write_tables(TableFormat::Markdown, out),
             Form::Csv => self.write_csv(out),
+            Form::Html => html::write(self, out),
             Form::Json => {
                 serde_json::to_writer_pretty(&mut *out, &Envelope(self, true))?;
                 writeln!(out)?;
@@ -174,11 +183,35 @@ impl<'a> Shown<'a> {
         self.answer.missing.iter().map(line).collect()
     }
 
+    /// A line with all that is missing, if anything is.
+    fn affected(&self) -> Vec<String> {
+        let mut affected: Vec<&str> = Vec::new();
+        for part in self
+            .answer
+            .missing
+            .iter()
+            .flat_map(|missing| &missing.affects)
+        {
+            if !affected.contains(part) {
+                affected.push(part);
+            }
+        }
+        if affected.is_empty() {
+            return Vec::new();
+        }
+        vec![format!(
+            "not shown: {} (-f json says why)",
+            affected.join(", ")
+        )]
+    }
+
     /// The lines above tables: what was recorded, on what, and the window.
     fn head(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let facts = self.facts;
-        let process = facts.processes.first().map(|process| {
+        // Those that count or sample were run for the sake of the others.
+        let timed = facts.processes.iter().find(|process| !process.is_evidence);
+        let process = timed.or(facts.processes.first()).map(|process| {
             let program = process.command.first().map_or("a program", String::as_str);
             let timed = facts
                 .processes
@@ -236,11 +269,21 @@ impl<'a> Shown<'a> {
             }
         }
         for shown in &self.sections {
+            let paragraphs = self
+                .paragraphs(shown)
+                .filter(|_| format == TableFormat::Console);
+            if paragraphs.is_some_and(<[Paragraph]>::is_empty) {
+                continue;
+            }
             let title = match format {
                 TableFormat::Markdown => format!("\n## {}\n", shown.section.name),
                 _ => format!("\n{}", shown.section.name),
             };
             writeln!(out, "{title}")?;
+            if let Some(paragraphs) = paragraphs {
+                self.write_paragraphs(paragraphs, out)?;
+                continue;
+            }
             if shown.rows.is_empty() {
                 writeln!(out, "(none)")?;
                 continue;
@@ -250,7 +293,16 @@ impl<'a> Shown<'a> {
                 writeln!(out, "{rest}")?;
             }
         }
-        let missing = self.missing();
+        let is_page = self
+            .sections
+            .iter()
+            .any(|shown| self.paragraphs(shown).is_some());
+        let missing = if is_page && format == TableFormat::Console {
+            // A page keeps its length: why something is missing stands in the other forms.
+            self.affected()
+        } else {
+            self.missing()
+        };
         if !missing.is_empty() {
             writeln!(out)?;
         }
@@ -262,6 +314,36 @@ impl<'a> Shown<'a> {
             };
             for line in lines {
                 writeln!(out, "{line}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What people read of a section in place of its table; `None` where the table is shown.
+    fn paragraphs(&self, shown: &ShownSection<'a>) -> Option<&'a [Paragraph]> {
+        let paragraphs = shown.section.paragraphs.as_deref();
+        // Who asks for the section or for all columns gets the table.
+        paragraphs.filter(|_| !self.is_wide && !self.is_chosen)
+    }
+
+    fn write_paragraphs(&self, paragraphs: &[Paragraph], out: &mut dyn Write) -> Result<()> {
+        for paragraph in paragraphs {
+            let text = rpd_core::text::foreign::shown(&paragraph.text).into_owned();
+            let indent = "  ".repeat(paragraph.indent);
+            let width = self
+                .width
+                .unwrap_or(usize::MAX)
+                .saturating_sub(indent.len());
+            let mut lines = wrapped(&text, width);
+            if lines.len() > LINES {
+                // The last line says by its dots that the text goes on.
+                lines.truncate(LINES);
+                let last = lines.last_mut().expect("several lines");
+                let kept: String = last.chars().take(width.saturating_sub(3)).collect();
+                *last = format!("{kept}...");
+            }
+            for line in lines {
+                writeln!(out, "{indent}{line}")?;
             }
         }
         Ok(())

@@ -42,7 +42,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<u8> {
 }
 
 /// The schema of a command's envelope.
-pub(super) fn schema(form: &Form) -> Value {
+pub(crate) fn schema(form: &Form) -> Value {
     let sections: serde_json::Map<String, Value> = form
         .sections
         .iter()

@@ -112,6 +112,30 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
+    /// A database or directory alone.
+    pub(crate) fn from_path(path: PathBuf) -> Inputs {
+        Inputs {
+            databases: vec![path],
+            input: Vec::new(),
+        }
+    }
+
+    /// The paths as they were given: directories do not stand for what is in them yet.
+    pub(crate) fn given(&self) -> Vec<PathBuf> {
+        self.databases.iter().chain(&self.input).cloned().collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.databases.is_empty() && self.input.is_empty()
+    }
+
+    /// The path that was given, where it is one.
+    pub(crate) fn single(&self) -> Option<&Path> {
+        let mut given = self.databases.iter().chain(&self.input);
+        let first = given.next()?;
+        given.next().is_none().then_some(first)
+    }
+
     pub(crate) fn paths(&self, name: &str) -> Result<Vec<PathBuf>> {
         let given: Vec<&PathBuf> = self.databases.iter().chain(&self.input).collect();
         if given.is_empty() {
@@ -185,7 +209,7 @@ fn barriers(given: &[String]) -> Vec<String> {
 }
 
 /// Options for names of kernels.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Naming {
     /// Name kernels after the innermost ROCTx range they were launched in
     #[arg(long)]

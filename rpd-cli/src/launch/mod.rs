@@ -24,6 +24,7 @@ use crate::process::{backend, environment, program, spawn};
 use crate::report::{self, Comparison};
 use crate::run_directory::{Recording, RunDirectory};
 use passes::End;
+pub(crate) use passes::Input;
 use spawn::Signals;
 pub(crate) use watched::{TargetState, watched};
 

@@ -109,13 +109,13 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
 
 /// Standard input that is a file: every pass reads it from the same position. A pipe or a terminal can be read
 /// only by the first pass that does so.
-struct Input {
+pub(crate) struct Input {
     file: File,
     begin: u64,
 }
 
 impl Input {
-    fn from_standard_input() -> Option<Input> {
+    pub(crate) fn from_standard_input() -> Option<Input> {
         let mut file = File::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
         let begin = file.stream_position().ok()?;
         Some(Input { file, begin })
@@ -123,7 +123,7 @@ impl Input {
 
     /// Goes back to the begin of standard input. If that fails, the pass reads the end of the file; it runs all the
     /// same.
-    fn rewind(&self) {
+    pub(crate) fn rewind(&self) {
         let _ = (&self.file).seek(SeekFrom::Start(self.begin));
     }
 }

@@ -205,6 +205,24 @@ pub(crate) fn start(
     changes: &Changes,
     signals: &Signals,
 ) -> Result<Pid> {
+    let files = PosixSpawnFileActions::init()?;
+    start_with(program, command, changes, signals, &files)
+}
+
+/// Starts a program whose standard output goes to standard error, where the output of rpd itself is an answer.
+pub(crate) fn start_beside(program: &Path, command: &[String], signals: &Signals) -> Result<Pid> {
+    let mut files = PosixSpawnFileActions::init()?;
+    files.add_dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO)?;
+    start_with(program, command, &Changes::new(), signals, &files)
+}
+
+fn start_with(
+    program: &Path,
+    command: &[String],
+    changes: &Changes,
+    signals: &Signals,
+    files: &PosixSpawnFileActions,
+) -> Result<Pid> {
     let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     for (name, value) in changes {
         match value {
@@ -237,7 +255,7 @@ pub(crate) fn start(
     let file = c_string(program.as_os_str().as_bytes())?;
     posix_spawnp(
         &file,
-        &PosixSpawnFileActions::init()?,
+        files,
         &attributes,
         &arguments,
         &environment,

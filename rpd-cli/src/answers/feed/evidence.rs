@@ -1,16 +1,19 @@
 //! Values of counters and PC samples for answers, and which recordings are there for these alone.
 
 use rpd_analysis::records::{Counted, Sampled};
+use rpd_core::session::Session;
 use rpd_core::session::hot::{HotBuilder, HotLine, HotPlace, Tally};
-use rpd_core::session::{Columns as _, Session};
 
 use super::{Part, is_plausible, rank};
 
 /// Whether each session is evidence: it was counted or sampled, and another one of the same program and rank was not, so that
 /// operations of that one are those of the program at its own speed. Where all were, those of an earlier run stand for the program.
 pub(super) fn are_evidence<'a>(sessions: impl Iterator<Item = &'a Session> + Clone) -> Vec<bool> {
-    let is_disturbed =
-        |session: &Session| !session.counted.is_empty() || !session.sampling.is_empty();
+    let is_disturbed = |session: &Session| {
+        !session.counted.is_empty()
+            || !session.sampling.is_empty()
+            || !session.thread_traces.lines.is_empty()
+    };
     let is_evidence = |session: &Session| {
         is_disturbed(session)
             && sessions.clone().any(|other| {

@@ -9,6 +9,7 @@ mod compat;
 mod database;
 mod default_streams;
 mod documented;
+mod explanations;
 mod files_of_rpd;
 mod light;
 mod names;
