@@ -67,7 +67,7 @@ impl Peaks {
 }
 
 /// Counters that every described GPU has.
-const COUNTERS: [&str; 31] = [
+const COUNTERS: [&str; 33] = [
     "GRBM_GUI_ACTIVE",
     "SQ_WAVES",
     "SQ_INSTS",
@@ -86,6 +86,8 @@ const COUNTERS: [&str; 31] = [
     "SQ_INSTS_VALU_INT64",
     "SQ_LDS_IDX_ACTIVE",
     "SQ_LDS_BANK_CONFLICT",
+    "SQ_LDS_ADDR_CONFLICT",
+    "SQ_INSTS_VMEM",
     "TCP_TOTAL_CACHE_ACCESSES_sum",
     "TCP_TCC_READ_REQ_sum",
     "TCP_TCC_WRITE_REQ_sum",

@@ -195,6 +195,7 @@ impl Loaded {
             path: path.display().to_string(),
             command: session.process.command.clone(),
             is_evidence,
+            has_evidence: !session.counted.is_empty() || !session.sampling.is_empty(),
         });
         let gpus = session
             .agents

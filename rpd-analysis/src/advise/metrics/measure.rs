@@ -256,7 +256,8 @@ fn gaps_of(records: &dyn Records, window: &Window, waits: &Waits) -> (gaps::Gaps
         let requested = parts.wait + parts.turnaround;
         if is_simulated {
             // Why an interpreter on a busy machine comes late is unknown where the calls are.
-            let lull = requested + parts.graph + parts.unrecorded;
+            let late_waking = parts.host[Doing::Sync as usize];
+            let lull = requested + parts.graph + parts.unrecorded + late_waking;
             let lulls = of
                 .lulls
                 .entry(op.gpu)
@@ -295,10 +296,15 @@ fn gaps_of(records: &dyn Records, window: &Window, waits: &Waits) -> (gaps::Gaps
             }
         }
         let is_first = is_first(op.name);
+        let late = if is_simulated {
+            host - parts.host[Doing::Sync as usize]
+        } else {
+            host
+        };
         if !is_first {
             of.loading += parts.host[Doing::Load as usize];
         }
-        if gap.length() >= least && host * 2 >= gap.length() && !is_first {
+        if gap.length() >= least && late * 2 >= gap.length() && !is_first {
             let starved = of.starved.entry(op.gpu).or_default();
             starved.0 += 1;
             starved.1 += gap.length();
