@@ -235,9 +235,9 @@ static void exposed_copy(void) {
 static void small_copy(void) {
     for (int i = 0; i < rounds; ++i) {
         if (clean)
-            HIP(hipMemcpyAsync(device, pinned, 50 * 256, hipMemcpyHostToDevice, stream));
+            HIP(hipMemcpyAsync(device, pinned, 400 * 256, hipMemcpyHostToDevice, stream));
         else
-            for (int n = 0; n < 50; ++n)
+            for (int n = 0; n < 400; ++n)
                 HIP(hipMemcpyAsync(device + 64 * n, pinned + 64 * n, 256, hipMemcpyHostToDevice, stream));
         compute(stream, 2);
     }

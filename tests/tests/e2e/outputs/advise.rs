@@ -220,7 +220,7 @@ fn samples_tell_that_waves_wait_at_a_barrier() {
             "--pc-sampling-unit",
             "cycles",
             "--pc-sampling-interval",
-            "256",
+            "65536",
             "--kernel-trace",
         ];
         let sampled = record(
