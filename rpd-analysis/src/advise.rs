@@ -127,7 +127,7 @@ pub const FORM: Form = Form {
 };
 
 /// Options that record what a rule needs.
-const RECORDING: [(&str, &str); 10] = [
+const RECORDING: [(&str, &str); 9] = [
     ("kernels", "--kernel-trace"),
     ("hip_calls", "--hip-trace"),
     ("copies", "--memory-copy-trace"),
@@ -135,7 +135,6 @@ const RECORDING: [(&str, &str); 10] = [
     ("allocations", "--memory-allocation-trace"),
     ("counters", "--pmc auto:"),
     ("samples", "--pc-sampling-beta-enabled"),
-    ("accesses", "capture --trace mem"),
     ("rccl_calls", "--rccl-trace"),
     ("stacks", "--stacks"),
 ];

@@ -214,7 +214,6 @@ metrics! {
         waitcnt_share: Share "samples" "Share of these that wait for memory",
         barrier_share: Share "samples" "Share of these that wait at a barrier",
         hottest_line_share: Share "samples" "Share of samples at the hottest line",
-        coalescing: Share "accesses" "Share of fetched bytes that are used",
     }
     Call {
         window_ns: Nanoseconds "" "Length of the window",

@@ -277,8 +277,35 @@ fn every_rule_has_a_place_in_the_catalogue() {
     for rule in rules.all() {
         for needs in rule.needs() {
             let is_known = RECORDING.iter().any(|known| known.0 == needs)
-                || ["cost", "waits", "link_peaks"].contains(&needs.as_str());
+                || ["cost", "link_peaks"].contains(&needs.as_str());
             assert!(is_known, "{}: {needs}", rule.id());
         }
+        for other in rule.unless() {
+            let is_known = rules.all().iter().any(|known| known.id() == other);
+            assert!(is_known && other != rule.id(), "{}: {other}", rule.id());
+        }
     }
+}
+
+#[test]
+fn finding_is_left_out_where_a_more_specific_one_has_half_of_its_gain() {
+    let rule = |id: &str, gain: u32, unless: &str| {
+        format!(
+            "[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nover = \"gpu\"\nwhen = \"1\"\ngain = \"{gain}\"\nfinding = \"f\"\n\
+             advice = \"a\"\nsure = \"measured\"\nunless = [{unless}]\n"
+        )
+    };
+    let findings = |specific: u32| {
+        let mut rules = Rules::built_in();
+        let file = rule("general", 1_000, "\"specific\"") + &rule("specific", specific, "");
+        rules.add(&file).expect("rules");
+        let ids = ["general", "specific"].map(str::to_owned);
+        rules.choose(&ids, &[]).expect("rules");
+        let answer = answer(&g1().done(), &rules, &Options::default());
+        let counts = answer.section("judged").expect("counts");
+        let of = |column: &str| counts.get(0, column).and_then(Value::number);
+        (of("findings"), of("explained"), of("silent"))
+    };
+    assert_eq!(findings(500), (Some(1.0), Some(1.0), Some(0.0)));
+    assert_eq!(findings(499), (Some(2.0), Some(0.0), Some(0.0)));
 }

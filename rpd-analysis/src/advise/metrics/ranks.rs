@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::answer::Window;
-use crate::classes::Class;
+use crate::classes::{Class, of_kernel};
 use crate::distribution::median;
 use crate::records::Records;
 
@@ -64,6 +64,14 @@ pub(super) fn match_collectives(
     window: &Window,
     iterations: f64,
 ) -> Collectives {
+    let facts = records.facts();
+    let has_collectives = facts
+        .names
+        .iter()
+        .any(|name| of_kernel(name) == Class::Comm);
+    if !has_collectives {
+        return Collectives::default();
+    }
     let mut kinds: BTreeMap<(u32, [u32; 3]), BTreeMap<Rank, Vec<u64>>> = BTreeMap::new();
     let is_given = window.kind == "given";
     let inside = |start: u64| !is_given || start >= window.start && start < window.end;

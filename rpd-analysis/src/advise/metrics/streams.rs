@@ -7,8 +7,8 @@ use crate::records::{NONE, Records};
 
 /// Number of the null stream, with which streams wait for one another unless they were made not to.
 const NULL_STREAM: u32 = 0;
-/// Operations of a GPU that are looked at; more would take too much memory.
-const MOST: usize = 1 << 20;
+/// Operations that are looked at, the first ones of the window; more would take too much memory.
+const MOST: usize = 1 << 19;
 /// Functions that put a function of the host into a stream.
 const HOST_FUNCTIONS: [&str; 2] = ["hipLaunchHostFunc", "hipStreamAddCallback"];
 
@@ -59,11 +59,16 @@ pub(super) fn find(records: &dyn Records, window: &Window) -> Waits {
     let mut waits = Waits::default();
     // Calls of functions of the host by thread, in the order of time.
     let mut host_functions: HashMap<u32, Vec<u64>> = HashMap::new();
-    for call in records.calls().filter(|call| call.start < window.end) {
-        let name = facts.name(call.name);
+    let names = |wanted: &dyn Fn(&str) -> bool| -> Vec<bool> {
+        facts.names.iter().map(|name| wanted(name)).collect()
+    };
+    let is_event_wait = names(&|name| name == "hipStreamWaitEvent");
+    let is_host_function = names(&|name| HOST_FUNCTIONS.contains(&name));
+    let is_async = names(&|name| name.contains("Async"));
+    for call in records.calls().take_while(|call| call.start < window.end) {
         // A program may be far ahead of its GPU.
-        waits.events += u64::from(name == "hipStreamWaitEvent");
-        if HOST_FUNCTIONS.contains(&name) {
+        waits.events += u64::from(is_event_wait[call.name as usize]);
+        if is_host_function[call.name as usize] {
             host_functions
                 .entry(call.thread)
                 .or_default()
@@ -71,27 +76,23 @@ pub(super) fn find(records: &dyn Records, window: &Window) -> Waits {
         }
     }
     let mut of_gpu: BTreeMap<u32, Vec<Request>> = BTreeMap::new();
-    for op in records.ops() {
-        let Some(launch) = op.launch else {
-            continue;
-        };
-        if op.start < window.start || op.start >= window.end || op.is_second {
-            continue;
-        }
-        let requests = of_gpu.entry(op.gpu).or_default();
-        if requests.len() < MOST {
-            requests.push(Request {
-                at: launch.begin,
-                thread: launch.thread,
-                start: op.start,
-                end: op.end,
-                stream: op.stream,
-                queue: op.queue,
-                process: op.process,
-                is_async: op.is_kernel || facts.name(launch.name).contains("Async"),
-                key: (op.process, op.is_kernel, op.id),
-            });
-        }
+    let inside = records
+        .ops()
+        .take_while(|op| op.start < window.end)
+        .filter(|op| op.start >= window.start && !op.is_second);
+    let launched = inside.filter_map(|op| Some((op, op.launch?)));
+    for (op, launch) in launched.take(MOST) {
+        of_gpu.entry(op.gpu).or_default().push(Request {
+            at: launch.begin,
+            thread: launch.thread,
+            start: op.start,
+            end: op.end,
+            stream: op.stream,
+            queue: op.queue,
+            process: op.process,
+            is_async: op.is_kernel || is_async[launch.name as usize],
+            key: (op.process, op.is_kernel, op.id),
+        });
     }
     for (gpu, mut requests) in of_gpu {
         requests.sort_by_key(|request| request.at);

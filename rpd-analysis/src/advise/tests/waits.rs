@@ -77,6 +77,22 @@ fn function_of_the_host_in_a_stream_holds_its_kernels_back() {
     assert!(!with("hipEventRecord").contains(&"host-func".to_owned()));
 }
 
+#[test]
+fn time_for_which_an_interpreter_is_late_is_nobodys_fault() {
+    let found = |is_simulated: bool| {
+        let mut example = Example::new();
+        for number in 0..60_u64 {
+            let (call, begin) = (number * 4, 500 + number * 1_000);
+            example.launched("hipLaunchKernel", (call, call + 1), "A", begin, begin + 200);
+            example.last_fills_gpu();
+        }
+        example.memory().facts.gpus[0].is_simulated = is_simulated;
+        fired(&example.done())
+    };
+    assert_eq!(found(false), ["low-utilisation"]);
+    assert_eq!(found(true), Vec::<String>::new());
+}
+
 /// Collectives of four ranks, each a process with a GPU; durations in microseconds, one series for each rank. Clocks of the last two
 /// ranks are `shift` microseconds ahead.
 fn ranks(times: [&[u64]; 4], repeat: u64, shift: u64) -> Memory {
