@@ -67,9 +67,9 @@ impl Peaks {
 }
 
 /// Counters that every described GPU has.
-const COUNTERS: [&str; 33] = [
+const COUNTERS: [&str; 31] = [
     "GRBM_GUI_ACTIVE",
-    "SQ_WAVES",
+    "SQ_INSTS_VMEM",
     "SQ_INSTS",
     "SQ_BUSY_CU_CYCLES",
     "SQ_WAVE_CYCLES",
@@ -86,8 +86,6 @@ const COUNTERS: [&str; 33] = [
     "SQ_INSTS_VALU_INT64",
     "SQ_LDS_IDX_ACTIVE",
     "SQ_LDS_BANK_CONFLICT",
-    "SQ_LDS_ADDR_CONFLICT",
-    "SQ_INSTS_VMEM",
     "TCP_TOTAL_CACHE_ACCESSES_sum",
     "TCP_TCC_READ_REQ_sum",
     "TCP_TCC_WRITE_REQ_sum",
