@@ -25,7 +25,7 @@ pub const SHOWN: usize = 3;
 /// Findings that the page has.
 const FINDINGS: usize = 5;
 /// Letters of the bar that shows what the time goes to.
-const BAR: usize = 40;
+const BAR: usize = 30;
 
 columns! {
     /// What the time of a GPU goes to.
@@ -375,10 +375,11 @@ fn runs(options: &Options) -> Section {
         .iter()
         .map(|run| format!("{} {:.1} s", run.name, run.seconds));
     let texts: Vec<String> = texts.collect();
-    let paragraphs = match texts.is_empty() {
-        true => Vec::new(),
-        false => vec![Paragraph::new(0, texts.join(", "))],
-    };
+    let line = Some(texts.join(", ")).filter(|line| !line.is_empty());
+    let paragraphs = line
+        .into_iter()
+        .map(|line| Paragraph::new(0, line))
+        .collect();
     Section::new("runs", RunRow::COLUMNS, rows.collect()).with_paragraphs(paragraphs)
 }
 
@@ -506,7 +507,7 @@ mod tests {
             ..TimeRow::default()
         };
         assert_eq!(bar(&time).len(), BAR);
-        assert!(bar(&time).starts_with("#############ooooo"));
+        assert!(bar(&time).starts_with("##########oooo"));
     }
 
     // answers-69

@@ -3,131 +3,17 @@
 //! [`Counters`] of a kernel and a [`Device`] go in, [`figures`] come out. Each has the counters that it is made of; one whose counters
 //! are not recorded, or whose divisor is 0, has no value.
 
+mod counters;
+mod limit;
 mod peaks;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use counters::{Counters, Geometry};
+pub use limit::{Limit, unit_label};
 pub use peaks::{Device, Peaks};
-
-use crate::records::Records;
-
-/// Share of a peak in percent from which on a unit is near it.
-const NEAR: f64 = 80.0;
-/// Share in percent below which nothing is the limit.
-const LOW: f64 = 60.0;
-/// Difference in percent up to which two shares are balanced.
-const BALANCED: f64 = 10.0;
-
-/// Work items of a grid and of a workgroup.
-pub type Geometry = ([u32; 3], [u32; 3]);
-
-/// The values of a counter, added up over the dispatches that were counted.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Total {
-    sum: f64,
-    greatest: f64,
-    dispatches: u64,
-    processes: BTreeSet<u32>,
-}
-
-/// The counters of a kernel, added up over its counted dispatches.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Counters {
-    totals: BTreeMap<String, Total>,
-    /// Counted dispatches of each geometry, and their lengths added up.
-    pub geometries: BTreeMap<Geometry, (u64, u64)>,
-    last: Option<(u32, u64)>,
-    /// GPU that counted, by its index; of several the last one.
-    pub gpu: u32,
-}
-
-impl Counters {
-    /// The counters of every counted kernel, by the number of its name.
-    pub fn from_records(records: &dyn Records) -> BTreeMap<u32, Counters> {
-        let mut kernels: BTreeMap<u32, Counters> = BTreeMap::new();
-        let facts = records.facts();
-        for value in records.counted() {
-            let kernel = kernels.entry(value.name).or_default();
-            kernel.gpu = value.gpu;
-            let dispatch = (value.process, value.dispatch);
-            if kernel.last != Some(dispatch) {
-                kernel.last = Some(dispatch);
-                let geometry = kernel.geometries.entry((value.grid, value.group));
-                let (count, length) = geometry.or_default();
-                *count += 1;
-                *length += value.length;
-            }
-            let name = facts.name(value.counter);
-            if !kernel.totals.contains_key(name) {
-                kernel.totals.insert(name.to_owned(), Total::default());
-            }
-            if let Some(total) = kernel.totals.get_mut(name) {
-                total.sum += value.sum;
-                total.greatest += value.greatest;
-                total.dispatches += 1;
-                total.processes.insert(value.process);
-            }
-        }
-        kernels
-    }
-
-    /// Adds the value of a counter for a dispatch of one instance.
-    pub fn add(&mut self, name: &str, value: f64) {
-        let total = self.totals.entry(name.to_owned()).or_default();
-        total.sum += value;
-        total.greatest += value;
-        total.dispatches += 1;
-    }
-
-    /// Mean of a counter over the dispatches for which it was counted, instances added up; `None` when it was not counted.
-    pub fn mean(&self, name: &str) -> Option<f64> {
-        let total = self.totals.get(name)?;
-        (total.dispatches > 0).then(|| total.sum / total.dispatches as f64)
-    }
-
-    /// Mean of the greatest instance of a counter.
-    fn mean_greatest(&self, name: &str) -> Option<f64> {
-        let total = self.totals.get(name)?;
-        (total.dispatches > 0).then(|| total.greatest / total.dispatches as f64)
-    }
-
-    /// Names of the counters.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.totals.keys().map(String::as_str)
-    }
-
-    /// Mean length of a counted dispatch in nanoseconds.
-    pub fn counted_time(&self) -> Option<f64> {
-        let (count, length) = self.geometries.values().fold((0, 0), |sum, geometry| {
-            (sum.0 + geometry.0, sum.1 + geometry.1)
-        });
-        (count > 0).then(|| length as f64 / count as f64)
-    }
-
-    /// The time of a dispatch, from typical times of the trace by geometry, weighted as the counted dispatches are; `None` when the
-    /// trace has none of these geometries.
-    pub fn time(&self, typical: impl Fn(&Geometry) -> Option<f64>) -> Option<f64> {
-        let mut sum = 0.0;
-        let mut count = 0;
-        for (geometry, (dispatches, _)) in &self.geometries {
-            if let Some(time) = typical(geometry) {
-                sum += time * *dispatches as f64;
-                count += dispatches;
-            }
-        }
-        (count > 0).then(|| sum / count as f64)
-    }
-
-    /// Recordings that a counter comes from, by their indices.
-    fn processes(&self, name: &str) -> impl Iterator<Item = u32> {
-        self.totals
-            .get(name)
-            .into_iter()
-            .flat_map(|total| total.processes.iter().copied())
-    }
-}
 
 /// What a figure's share of its peak says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -358,9 +244,7 @@ impl<'a> Maker<'a> {
         self.busy("valu", Compute, valu, units);
         self.busy("mfma", Compute, matrix, units.map(|units| units * 4.0));
         self.busy("scalar", Compute, scalar, units);
-        let per_second = units
-            .zip(self.device.clock)
-            .map(|(units, clock)| units * clock);
+        let per_second = self.clocks();
         for (kind, flops) in self.flops() {
             let peak = self.peak(&kind).zip(per_second);
             let peak = peak.map(|(peak, clocks)| peak * clocks);
@@ -457,8 +341,6 @@ impl<'a> Maker<'a> {
     }
 
     fn roofline(&mut self) {
-        let (units, clock) = (self.device.units(), self.device.clock);
-        let lanes = f64::from(self.device.gpu.wave_size);
         let flops = self.flops();
         let added = |is_matrix: bool| {
             let parts = flops
@@ -472,6 +354,14 @@ impl<'a> Maker<'a> {
         let all = vector.clone().plus(&matrix);
         self.add("roofline", "flops_vector", vector.clone(), "FLOP");
         self.add("roofline", "flops_matrix", matrix, "FLOP");
+        self.lanes(vector);
+        let mix = self.peak_of_mix(&flops, &all);
+        self.roofs(&self.levels(), &all, mix);
+    }
+
+    /// Adds how many lanes of instructions are active, and operations of integers.
+    fn lanes(&mut self, vector: Part) {
+        let lanes = f64::from(self.device.gpu.wave_size);
         // Instructions count all lanes of a wave.
         let lanes_active = self
             .counter("SQ_THREAD_CYCLES_VALU")
@@ -497,36 +387,41 @@ impl<'a> Maker<'a> {
             integers = integers.plus(&matrix);
         }
         self.add("roofline", "integer_operations", integers, "");
-        // The peak of the mix: the time that each type takes at its own peak.
-        let per_second = units.zip(clock).map(|(units, clock)| units * clock);
-        let least = flops.iter().map(|(kind, part)| {
-            let peak = self.peak(kind).zip(per_second)?;
-            Some(part.value? / (peak.0 * peak.1))
-        });
-        let least: Option<f64> = least.sum();
-        let mix = all.value.zip(least).filter(|(_, least)| *least > 0.0);
-        let mix = mix.map(|(all, least)| all / least);
+    }
+
+    /// Clocks of all compute units in a second.
+    fn clocks(&self) -> Option<f64> {
+        Some(self.device.units()? * self.device.clock?)
+    }
+
+    /// FLOP per second that the mix of types allows: by the time that each type takes at its own peak.
+    fn peak_of_mix(&self, flops: &[(String, Part)], all: &Part) -> Option<f64> {
+        let clocks = self.clocks()?;
+        let least = flops
+            .iter()
+            .map(|(kind, part)| Some(part.value? / (self.peak(kind)? * clocks)));
+        let least: f64 = least.sum::<Option<f64>>()?;
+        (least > 0.0).then_some(all.value? / least)
+    }
+
+    /// Levels of memory: name, bytes of a dispatch, and the most bytes in a second.
+    fn levels(&self) -> [(&'static str, Part, Option<f64>); 4] {
         let peaks = self.device.peaks;
-        let lds_busy = self.counter("SQ_LDS_IDX_ACTIVE");
-        let useful = lds_busy.minus(&self.counter("SQ_LDS_BANK_CONFLICT"));
-        let lds_rate = peaks.map(|peaks| peaks.lds).zip(per_second);
-        let l1_rate = peaks.map(|peaks| peaks.l1).zip(per_second);
-        let l2_rate = peaks.zip(self.device.channels()).zip(clock);
-        let levels = [
+        let clocks = self.clocks();
+        let useful = self.counter("SQ_LDS_IDX_ACTIVE");
+        let useful = useful.minus(&self.counter("SQ_LDS_BANK_CONFLICT"));
+        let of_units = |bytes: fn(&Peaks) -> f64| Some(bytes(peaks?) * clocks?);
+        let l2 = || Some(peaks?.l2 * self.device.channels()? * self.device.clock?);
+        [
             (
                 "lds",
                 useful.times(peaks.map(|peaks| peaks.lds)),
-                lds_rate.map(|(rate, all)| rate * all),
+                of_units(|peaks| peaks.lds),
             ),
-            ("l1", self.l1_bytes(), l1_rate.map(|(rate, all)| rate * all)),
-            (
-                "l2",
-                self.l2_requests().times(64.0),
-                l2_rate.map(|((peaks, channels), clock)| peaks.l2 * channels * clock),
-            ),
+            ("l1", self.l1_bytes(), of_units(|peaks| peaks.l1)),
+            ("l2", self.l2_requests().times(64.0), l2()),
             ("fabric", self.fabric(), self.device.memory),
-        ];
-        self.roofs(&levels, &all, mix);
+        ]
     }
 
     /// Adds bytes and intensity of each level, and what the least of the roofs allows.
@@ -630,68 +525,6 @@ impl<'a> Maker<'a> {
         );
         let busy = all.over(&self.counter("SQ_BUSY_CU_CYCLES"));
         self.add("stalls", "waves_of_active_unit", busy, "");
-    }
-}
-
-/// What limits a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit<'a> {
-    /// The launch has fewer workgroups than the GPU has units.
-    Grid,
-    /// A unit works at 80 % of its peak or more.
-    Near(&'a str),
-    /// No unit works at 60 % of its peak.
-    Latency,
-    /// Compute and memory are within ten points.
-    Balanced,
-    /// A unit that computes, far from its peak if the greatest share is below 80 %.
-    Compute(&'a str),
-    /// A unit that moves data.
-    Memory(&'a str),
-}
-
-impl Limit<'_> {
-    /// The limit from the greatest shares of the units that compute and that move data, in percent, each with its unit.
-    pub fn from_shares<'a>(compute: (f64, &'a str), memory: (f64, &'a str)) -> Limit<'a> {
-        let (greatest, unit) = if compute.0 >= memory.0 {
-            compute
-        } else {
-            memory
-        };
-        if greatest >= NEAR {
-            Limit::Near(unit)
-        } else if greatest < LOW {
-            Limit::Latency
-        } else if (compute.0 - memory.0).abs() <= BALANCED {
-            Limit::Balanced
-        } else if compute.0 > memory.0 {
-            Limit::Compute(unit)
-        } else {
-            Limit::Memory(unit)
-        }
-    }
-}
-
-/// The words of a limit.
-impl std::fmt::Display for Limit<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Limit::Grid => f.write_str("grid too small"),
-            Limit::Near(unit) => write!(f, "near the peak of {}", unit_label(unit)),
-            Limit::Latency => f.write_str("latency bound"),
-            Limit::Balanced => f.write_str("balanced"),
-            Limit::Compute(unit) => write!(f, "moderately compute bound ({})", unit_label(unit)),
-            Limit::Memory(unit) => write!(f, "moderately memory bound ({})", unit_label(unit)),
-        }
-    }
-}
-
-/// What people call a unit of [`Figure::name`].
-pub fn unit_label(name: &str) -> String {
-    match name {
-        "valu" | "mfma" | "lds" | "l1" | "l2" => name.to_uppercase(),
-        "vector_memory" => "vector memory".to_owned(),
-        _ => name.replace("flops_", "").replace('_', " "),
     }
 }
 

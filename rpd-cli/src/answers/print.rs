@@ -2,8 +2,8 @@
 
 mod html;
 mod json;
+mod texts;
 
-use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::Result;
@@ -16,6 +16,7 @@ use rpd_formats::table::{self, Cell, ColumnKind, TableFormat, View};
 pub(super) use json::error;
 use json::{Envelope, RowObject};
 use serde_json::json;
+use texts::wrapped;
 
 use super::AnswerOptions;
 use crate::commands::tables::note;
@@ -24,8 +25,6 @@ use crate::terminal;
 
 /// Letters in a line where there is no terminal that tells.
 const WIDTH: usize = 80;
-/// Lines of a paragraph on a terminal.
-const LINES: usize = 3;
 
 /// Form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -156,110 +155,6 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// A line for each thing that is missing.
-    fn missing(&self) -> Vec<String> {
-        let command = self
-            .facts
-            .processes
-            .first()
-            .map(|process| process.command.join(" "));
-        let command = command.filter(|command| !command.is_empty());
-        let line = |missing: &rpd_analysis::answer::Missing| {
-            let mut line = format!(
-                "not shown: {} ({}",
-                missing.affects.join(", "),
-                missing.because
-            );
-            if !missing.record.is_empty() {
-                let program = command.as_deref().unwrap_or("PROGRAM");
-                let _ = write!(
-                    line,
-                    "; record again with: rpd {} -- {program}",
-                    missing.record
-                );
-            }
-            line + ")"
-        };
-        self.answer.missing.iter().map(line).collect()
-    }
-
-    /// A line with all that is missing, if anything is.
-    fn affected(&self) -> Vec<String> {
-        let mut affected: Vec<&str> = Vec::new();
-        for part in self
-            .answer
-            .missing
-            .iter()
-            .flat_map(|missing| &missing.affects)
-        {
-            if !affected.contains(part) {
-                affected.push(part);
-            }
-        }
-        if affected.is_empty() {
-            return Vec::new();
-        }
-        vec![format!(
-            "not shown: {} (-f json says why)",
-            affected.join(", ")
-        )]
-    }
-
-    /// The lines above tables: what was recorded, on what, and the window.
-    fn head(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        let facts = self.facts;
-        // Those that count or sample were run for the sake of the others.
-        let timed = facts.processes.iter().find(|process| !process.is_evidence);
-        let process = timed.or(facts.processes.first()).map(|process| {
-            let program = process.command.first().map_or("a program", String::as_str);
-            let timed = facts
-                .processes
-                .iter()
-                .filter(|process| !process.is_evidence);
-            match timed.count() {
-                0 | 1 => format!("{program}[{}]", process.pid),
-                count => format!(
-                    "{program}[{}] and {} more processes",
-                    process.pid,
-                    count - 1
-                ),
-            }
-        });
-        // Lists of rules are about no recording.
-        let Some(process) = process else {
-            return Vec::new();
-        };
-        let mut first = format!("rpd {}: {process}", self.answer.command);
-        if let Some(window) = self.answer.window {
-            let (text, _) = time(window.length() as f64, unit_of(window.length() as f64));
-            let unit = unit_of(window.length() as f64).0;
-            let _ = write!(first, ", window {text} {unit} ({})", window.kind);
-        }
-        lines.push(first);
-        let mut gpus: Vec<String> = Vec::new();
-        for gpu in &facts.gpus {
-            let simulated = if gpu.is_simulated { ", simulated" } else { "" };
-            let text = format!("GPU {} ({}{simulated})", gpu.number, gpu.arch);
-            if !gpus.contains(&text) {
-                gpus.push(text);
-            }
-        }
-        if !gpus.is_empty() {
-            lines.push(gpus.join(", "));
-        }
-        if let Some(warning) = self
-            .answer
-            .warnings
-            .iter()
-            .find(|warning| warning.code == "simulated")
-        {
-            lines.push(warning.text.clone());
-        }
-        lines.push("recording cost unknown; compare with a run with --light".to_owned());
-        lines
-    }
-
     fn write_tables(&self, format: TableFormat, out: &mut dyn Write) -> Result<()> {
         for line in self.head() {
             let line = rpd_core::text::foreign::shown(&line).into_owned();
@@ -314,36 +209,6 @@ impl<'a> Shown<'a> {
             };
             for line in lines {
                 writeln!(out, "{line}")?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What people read of a section in place of its table; `None` where the table is shown.
-    fn paragraphs(&self, shown: &ShownSection<'a>) -> Option<&'a [Paragraph]> {
-        let paragraphs = shown.section.paragraphs.as_deref();
-        // Who asks for the section or for all columns gets the table.
-        paragraphs.filter(|_| !self.is_wide && !self.is_chosen)
-    }
-
-    fn write_paragraphs(&self, paragraphs: &[Paragraph], out: &mut dyn Write) -> Result<()> {
-        for paragraph in paragraphs {
-            let text = rpd_core::text::foreign::shown(&paragraph.text).into_owned();
-            let indent = "  ".repeat(paragraph.indent);
-            let width = self
-                .width
-                .unwrap_or(usize::MAX)
-                .saturating_sub(indent.len());
-            let mut lines = wrapped(&text, width);
-            if lines.len() > LINES {
-                // The last line says by its dots that the text goes on.
-                lines.truncate(LINES);
-                let last = lines.last_mut().expect("several lines");
-                let kept: String = last.chars().take(width.saturating_sub(3)).collect();
-                *last = format!("{kept}...");
-            }
-            for line in lines {
-                writeln!(out, "{indent}{line}")?;
             }
         }
         Ok(())
@@ -640,26 +505,6 @@ fn plain(value: &Value) -> Cell {
     }
 }
 
-/// A line in pieces of at most some letters, broken at blanks.
-fn wrapped(line: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in line.split(' ') {
-        let last = lines.last_mut().expect("at least one line");
-        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > width {
-            lines.push(format!("  {word}"));
-        } else {
-            if !last.is_empty() {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-    }
-    lines
-        .iter()
-        .map(|line| table::shortened(line, width))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -687,10 +532,5 @@ mod tests {
         ] {
             assert_eq!(unit_of(time).0, unit);
         }
-    }
-
-    #[test]
-    fn lines_are_broken_at_blanks() {
-        assert_eq!(wrapped("not shown: a b", 10), ["not shown:", "  a b"]);
     }
 }

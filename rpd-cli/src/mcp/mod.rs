@@ -6,6 +6,7 @@
 
 mod child;
 mod shape;
+mod table;
 mod tools;
 
 use std::collections::HashMap;

@@ -114,9 +114,10 @@ impl Sampling {
                 .min(usual),
             None => usual,
         };
-        match self.is_power_of_two {
-            true => interval.next_power_of_two(),
-            false => interval,
+        if self.is_power_of_two {
+            interval.next_power_of_two()
+        } else {
+            interval
         }
     }
 }

@@ -96,9 +96,10 @@ pub(super) fn prepare(directory: &Path, is_overwritten: bool) -> Result<()> {
     if directory.exists() {
         let is_ours = directory.join(FILE).exists();
         if !(is_overwritten && is_ours) {
-            let hint = match is_ours {
-                true => format!("rpd explain {shown} prints its page; --overwrite replaces it"),
-                false => "give another directory with -d".to_owned(),
+            let hint = if is_ours {
+                format!("rpd explain {shown} prints its page; --overwrite replaces it")
+            } else {
+                "give another directory with -d".to_owned()
             };
             return Err(Failure::failed(format!("explain: {shown} exists: {hint}")).into());
         }

@@ -20,7 +20,8 @@ pub(super) fn are_evidence<'a>(sessions: impl Iterator<Item = &'a Session> + Clo
                 let is_better = !is_disturbed(other) || is_before(other, session);
                 is_better
                     && !other.dispatches.is_empty()
-                    && other.process.command == session.process.command
+                    // Arguments may name files that each run has of its own.
+                    && other.process.command.first() == session.process.command.first()
                     && rank(other) == rank(session)
             })
     };

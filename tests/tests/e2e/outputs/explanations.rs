@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd, command};
@@ -268,9 +269,8 @@ fn kernel_without_counters_names_the_counters_to_record() {
         .split_whitespace()
         .find(|word| word.starts_with("auto:"))
         .expect("a list");
-    Rpd::new(["--pmc", list])
-        .workload("vector-ops", ["1", "1"])
-        .success();
+    let counted = Rpd::new(["--pmc", list]).workload("vector-ops", ["1", "1"]);
+    let _ = counted.success();
 }
 
 // answers-68 and answers-71
@@ -332,11 +332,12 @@ fn page_is_printed_again_without_a_run_and_the_plan_runs_nothing() {
         assert!(outcome.stdout.contains(part), "{part}: {}", outcome.stdout);
     }
     let directory = outcome.directory.path().join("x");
-    let again = Rpd::plain(["explain".as_ref(), directory.as_os_str()])
-        .run()
-        .success();
-    let same = |text: &str| text.replace(&*directory.to_string_lossy(), "x");
-    assert_eq!(same(&again.stdout), outcome.stdout);
+    let again = Command::new(install::rpd())
+        .args(["explain", "x"])
+        .current_dir(outcome.directory.path())
+        .output()
+        .expect("rpd");
+    assert_eq!(String::from_utf8_lossy(&again.stdout), outcome.stdout);
     for form in ["json", "html", "markdown", "csv", "ndjson"] {
         let words = [
             "explain".as_ref(),

@@ -1,6 +1,7 @@
 //! Files, names and tables.
 
 mod advise;
+mod agents;
 mod allocations;
 mod answers;
 mod argument_results;
