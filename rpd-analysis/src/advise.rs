@@ -6,8 +6,8 @@ mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use crate::answer::shown;
 pub use metrics::{METRICS, Metric, Source};
-pub(crate) use rules::shown;
 pub use rules::{Rule, RuleError, Rules};
 
 use crate::answer::{Answer, Form, Section, Unit, Value, Window, columns, key};
@@ -420,7 +420,7 @@ impl Finding<'_> {
             let unit = metrics::unit(rule.source(), name);
             add(EvidenceRow {
                 figure: name.into(),
-                value: value.map(|value| rules::shown(value, unit)).into(),
+                value: value.map(|value| shown(value, unit)).into(),
                 threshold: threshold.into(),
                 ..EvidenceRow::default()
             });
