@@ -78,6 +78,7 @@ macro_rules! metrics {
 metrics! {
     Run {
         window_ns: Nanoseconds "" "Length of the window",
+        is_simulated: Count "" "1 where all GPUs are simulated, whose times are those of an interpreter",
         gpus: Count "" "Number of GPUs that the program could use",
         used_gpus: Count "" "Number of GPUs with operations",
         idle_gpus: Count "" "Number of GPUs with less than 1 % of the time of the busiest one",
@@ -238,6 +239,7 @@ metrics! {
         time_ns: Nanoseconds "" "Durations added up",
         rate: Rate "" "Bytes over time",
         best_rate: Rate "" "Greatest rate of a copy in this direction, or of 16 GB/s where all are small",
+        is_simulated: Count "" "1 where all GPUs are simulated, whose times are those of an interpreter",
         is_peer: Count "" "1 for copies between GPUs",
         large_rate: Rate "link_peaks" "Rate of copies of a megabyte or more",
         link_peak: Rate "link_peaks" "Peak of the link",

@@ -205,6 +205,10 @@ pub(in crate::advise) fn measure(
     subjects.extend(of_calls(records, window, iterations, &of_gaps));
     let mut run = Subject::new(Source::Run, "run", window);
     run.count("lost", facts.recorded.lost);
+    run.flag(
+        "is_simulated",
+        facts.gpus.iter().all(|gpu| gpu.is_simulated),
+    );
     run.set("iterations", iterations);
     if launched > 0 {
         run.set("skewed_share", ratio(skewed as f64, launched as f64));
@@ -600,6 +604,10 @@ fn of_copies(
             },
         );
         subject.flag("is_peer", copy.is_peer);
+        subject.flag(
+            "is_simulated",
+            facts.gpus.iter().all(|gpu| gpu.is_simulated),
+        );
         subject
     });
     each.collect()
