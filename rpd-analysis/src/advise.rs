@@ -4,23 +4,24 @@ mod expression;
 mod metrics;
 mod rules;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use crate::answer::shown;
 pub use metrics::{METRICS, Metric, Source};
-pub(crate) use rules::shown;
 pub use rules::{Rule, RuleError, Rules};
 
 use crate::answer::{Answer, Form, Section, Unit, Value, Window, columns, key};
 use crate::gaps::report_common;
 use crate::iterations;
 use crate::records::{Facts, Records};
+use crate::speed_of_light::Peaks;
 use metrics::{Subject, measure};
 
 columns! {
     /// A finding.
     FindingRow {
         key: Key "Key" 9 "Identity of the finding: `rule`, its id, and the subject",
-        severity: Word "Severity" 0 "high for a gain of 10 % of the window or more, medium from 3 %, low below, note for facts",
+        severity: Word "Severity" 0 "high for a gain of 10 % of the window or more, medium from 3 %, low below, note for facts and where nothing would be gained",
         rule: Word "Rule" 0 "Id of the rule",
         gain_ns: Nanoseconds "Gain" 0 "Upper bound of the time that would go if the cause went; not to be added up",
         gain_share: Share "Gain" 1 "gain_ns as a share of the window",
@@ -65,6 +66,7 @@ columns! {
         over: Word "For each" 1 "What it is judged for: run, gpu, kernel, call or copy",
         when: Name "When" 2 "Condition",
         guard: Name "Only if" 4 "Condition without which it is not judged",
+        unless: Name "Unless" 5 "Rules that say more about the same time: a finding of one of them with half of the gain or more takes the place of this rule's",
         gain: Name "Gain" 5 "Upper bound of the time that would go",
         thresholds: Name "Thresholds" 3 "Values that --set changes",
     }
@@ -87,6 +89,7 @@ columns! {
     CountRow {
         key: Key "Key" 9 "Identity of the row",
         findings: Count "Findings" 0 "Number of findings",
+        explained: Count "Explained" 1 "Number of findings that are left out, because one of a more specific rule with half of their gain or more is there",
         silent: Count "Did not fire" 0 "Number of rules that were judged and did not fire",
         not_judged: Count "Not judged" 0 "Number of rules that could not be judged",
         window: Word "Window" 0 "steady: the iterations after the warm-up; run: all operations",
@@ -124,15 +127,14 @@ pub const FORM: Form = Form {
 };
 
 /// Options that record what a rule needs.
-const RECORDING: [(&str, &str); 10] = [
+const RECORDING: [(&str, &str); 9] = [
     ("kernels", "--kernel-trace"),
     ("hip_calls", "--hip-trace"),
     ("copies", "--memory-copy-trace"),
     ("markers", "--marker-trace"),
     ("allocations", "--memory-allocation-trace"),
-    ("counters", "--pmc auto:NAME,..."),
+    ("counters", "--pmc auto:"),
     ("samples", "--pc-sampling-beta-enabled"),
-    ("accesses", "capture --trace mem"),
     ("rccl_calls", "--rccl-trace"),
     ("stacks", "--stacks"),
 ];
@@ -164,7 +166,8 @@ enum Severity {
 impl Severity {
     fn new(rule: &Rule, gain: u64, window: u64) -> Severity {
         let share = gain as f64 / window.max(1) as f64;
-        if rule.is_note() {
+        // What would gain nothing is a fact.
+        if rule.is_note() || gain == 0 {
             Severity::Note
         } else if share >= 0.1 {
             Severity::High
@@ -197,8 +200,11 @@ pub fn answer(records: &dyn Records, rules: &Rules, options: &Options) -> Answer
     let Some(mut window) = crate::breakdown::window(records, chosen) else {
         return Answer::without_ops(FORM.command);
     };
-    if options.window.is_none() && chosen.is_some() {
-        window.kind = "steady";
+    if options.window.is_none() {
+        match chosen {
+            Some(_) => window.kind = "steady",
+            None => window.start = behind_first_launches(records, &window),
+        }
     }
     answer.window = Some(window);
     let subjects = measure(records, &window, found.as_ref());
@@ -243,19 +249,31 @@ pub fn answer(records: &dyn Records, rules: &Rules, options: &Options) -> Answer
             lacking.insert(rule.id(), (rule, rule.source().word().to_owned()));
         }
     }
+    let fired: BTreeSet<&str> = findings.iter().map(|finding| finding.rule.id()).collect();
+    let silent = judged - fired.len();
+    let found_all = findings.len();
+    let explained: Vec<bool> = findings
+        .iter()
+        .map(|finding| findings.iter().any(|other| other.explains(finding)))
+        .collect();
+    let mut is_left_out = explained.into_iter();
+    findings.retain(|_| !is_left_out.next().unwrap_or(false));
     findings.sort_by(|a, b| {
-        let order = |finding: &Finding<'_>| (finding.severity, std::cmp::Reverse(finding.gain));
+        // Notes that are about facts come before rules that would gain nothing.
+        let order = |finding: &Finding<'_>| {
+            let is_without_gain = finding.gain == 0 && !finding.rule.is_note();
+            let gain = std::cmp::Reverse(finding.gain);
+            (finding.severity, is_without_gain, gain)
+        };
         let ids =
             |finding: &Finding<'_>| (finding.rule.id().to_owned(), finding.subject.name.clone());
         order(a).cmp(&order(b)).then_with(|| ids(a).cmp(&ids(b)))
     });
-    let mut fired: Vec<&str> = findings.iter().map(|finding| finding.rule.id()).collect();
-    fired.sort_unstable();
-    fired.dedup();
     let counts = CountRow {
         key: key(&[&"judged"]).into(),
         findings: findings.len().into(),
-        silent: (judged - fired.len()).into(),
+        explained: (found_all - findings.len()).into(),
+        silent: silent.into(),
         not_judged: lacking.len().into(),
         window: window.kind.into(),
     };
@@ -265,14 +283,28 @@ pub fn answer(records: &dyn Records, rules: &Rules, options: &Options) -> Answer
         Section::new("findings", FindingRow::COLUMNS, rows.collect()),
         Section::new("evidence", EvidenceRow::COLUMNS, evidence.collect()),
         Section::new("judged", CountRow::COLUMNS, vec![counts.cells()]),
-        Section::new("not_judged", NotJudgedRow::COLUMNS, not_judged(&lacking)),
+        Section::new(
+            "not_judged",
+            NotJudgedRow::COLUMNS,
+            not_judged(facts, &lacking),
+        ),
     ];
     report_common(facts, &mut answer, 0);
     answer
 }
 
-/// Whether records of a kind are there. Answers are not given counters, samples and accesses, and waits, links and costs are not
-/// recorded.
+/// Start of a kernel that is not the first launch of its name: code is loaded for first launches. The window's own start where that
+/// leaves less than half of it.
+fn behind_first_launches(records: &dyn Records, window: &Window) -> u64 {
+    let mut names: BTreeSet<u32> = BTreeSet::new();
+    let mut kernels = records.ops().filter(|op| op.is_kernel);
+    let second = kernels.find(|op| !names.insert(op.name));
+    let start = second.map_or(window.start, |op| op.start.max(window.start));
+    let is_most = start <= window.start + window.length() / 2;
+    if is_most { start } else { window.start }
+}
+
+/// Whether records of a kind are there. Peaks of links and the cost of recording are in no recording.
 fn is_recorded(facts: &Facts, what: &str) -> bool {
     let recorded = &facts.recorded;
     match what {
@@ -282,21 +314,49 @@ fn is_recorded(facts: &Facts, what: &str) -> bool {
         "markers" => recorded.markers,
         "allocations" => recorded.allocations,
         "stacks" => recorded.stacks,
+        "counters" => recorded.counters,
+        "samples" => recorded.samples,
         _ => false,
     }
 }
 
-fn not_judged(lacking: &BTreeMap<&str, (&Rule, String)>) -> Vec<Vec<Value>> {
+/// The option that counts what the figures of a rule are made of.
+fn counting(facts: &Facts, rule: &Rule) -> String {
+    let names = rule.names();
+    let names = names
+        .iter()
+        .filter_map(|name| metrics::needs(rule.source(), name)?.strip_prefix("counters:"));
+    let mut counters: BTreeSet<&str> = names.flat_map(|names| names.split(',')).collect();
+    // Which counters have the bytes behind L2 depends on the GPU.
+    if counters.remove(metrics::FABRIC)
+        && let Some(peaks) = facts.gpus.first().and_then(|gpu| Peaks::find(&gpu.arch))
+    {
+        let bytes = peaks.fabric_read.keys().chain(peaks.fabric_write.keys());
+        let counted = bytes.filter(|name| !peaks.assumed_zero.contains(name));
+        counters.extend(counted.map(String::as_str));
+    }
+    let counters: Vec<&str> = counters.into_iter().collect();
+    format!("--pmc auto:{}", counters.join(","))
+}
+
+fn not_judged(facts: &Facts, lacking: &BTreeMap<&str, (&Rule, String)>) -> Vec<Vec<Value>> {
     let rows = lacking.iter().map(|(id, (rule, name))| {
         // What the figure needs says more than its name.
         let needs = metrics::needs(rule.source(), name).unwrap_or(name);
-        let record = RECORDING.iter().find(|known| known.0 == needs);
+        let needs = needs.split(':').next().unwrap_or(needs);
+        let record = match needs {
+            "counters" => Some(counting(facts, rule)),
+            _ => RECORDING
+                .iter()
+                .find(|known| known.0 == needs)
+                .map(|known| known.1.to_owned()),
+        };
         NotJudgedRow {
             key: key(&[&"rule", id]).into(),
             rule: (*id).into(),
             title: rule.title().into(),
             needs: needs.into(),
-            record: record.map(|known| known.1).into(),
+            record: record.into(),
         }
         .cells()
     });
@@ -304,6 +364,16 @@ fn not_judged(lacking: &BTreeMap<&str, (&Rule, String)>) -> Vec<Vec<Value>> {
 }
 
 impl Finding<'_> {
+    /// Whether this finding says more about the time of another one: that one's rule names this rule, and this has half of its
+    /// gain or more. Findings about different GPUs have nothing to do with one another.
+    fn explains(&self, other: &Finding<'_>) -> bool {
+        let is_named = other.rule.unless().iter().any(|id| id == self.rule.id());
+        let is_same_gpu = self.subject.source != Source::Gpu
+            || other.subject.source != Source::Gpu
+            || self.subject.name == other.subject.name;
+        is_named && is_same_gpu && self.gain.saturating_mul(2) >= other.gain
+    }
+
     fn key(&self) -> String {
         key(&[&"rule", &self.rule.id(), &self.subject.name])
     }
@@ -350,7 +420,7 @@ impl Finding<'_> {
             let unit = metrics::unit(rule.source(), name);
             add(EvidenceRow {
                 figure: name.into(),
-                value: value.map(|value| rules::shown(value, unit)).into(),
+                value: value.map(|value| shown(value, unit)).into(),
                 threshold: threshold.into(),
                 ..EvidenceRow::default()
             });
@@ -385,6 +455,10 @@ pub fn list_rules(rules: &Rules) -> Answer {
             over: rule.source().word().into(),
             when: rule.when_text().into(),
             guard: rule.guard_text().into(),
+            unless: match rule.unless() {
+                [] => Value::Null,
+                rules => rules.join(", ").into(),
+            },
             gain: rule.gain_text().into(),
             thresholds: rule.thresholds_text().into(),
         }

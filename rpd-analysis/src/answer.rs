@@ -1,6 +1,7 @@
 //! The form of every answer: sections of rows, whose columns are described once, and what is to be known beside them.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// What the values of a column are, from which every form of output derives how it shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -412,6 +413,33 @@ pub fn key(parts: &[&dyn std::fmt::Display]) -> String {
     };
     let parts: Vec<String> = parts.iter().map(escaped).collect();
     parts.join("|")
+}
+
+/// A figure with its unit, with three digits.
+pub(crate) fn shown(value: f64, unit: Unit) -> String {
+    let scaled = |steps: &[(&str, f64)]| {
+        let step = steps
+            .iter()
+            .rev()
+            .find(|step| value.abs() >= step.1)
+            .unwrap_or(&steps[0]);
+        let mut text = String::new();
+        let value = value / step.1;
+        let digits = match value.abs() {
+            size if size >= 100.0 || value.fract() == 0.0 => 0,
+            size if size >= 10.0 => 1,
+            _ => 2,
+        };
+        let _ = write!(text, "{value:.digits$} {}", step.0);
+        text.trim_end().to_owned()
+    };
+    match unit {
+        Unit::Nanoseconds => scaled(&[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)]),
+        Unit::Bytes => scaled(&[("bytes", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)]),
+        Unit::Rate => scaled(&[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)]),
+        Unit::Share => format!("{:.1} %", value * 100.0),
+        Unit::Key | Unit::Name | Unit::Word | Unit::Count | Unit::Number => scaled(&[("", 1.0)]),
+    }
 }
 
 #[cfg(test)]

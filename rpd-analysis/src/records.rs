@@ -49,8 +49,10 @@ pub struct Process {
     pub path: String,
     /// Command line, program first.
     pub command: Vec<String>,
-    /// Whether it was recorded for its counters or samples alone, beside a run that neither disturbed.
+    /// Whether only its counters and samples count, because another run of the program stands for its times.
     pub is_evidence: bool,
+    /// Whether it has values of counters, or samples.
+    pub has_evidence: bool,
 }
 
 /// A thread of a process.
@@ -123,13 +125,12 @@ impl Facts {
         self.names.get(name as usize).map_or("", String::as_str)
     }
 
-    /// The number of a pass, from 1: of the recording among those that are there for counters and samples alone, or of all where
-    /// none is.
+    /// The number of a pass, from 1: of the recording among those with counters or samples, or of all where none has them.
     pub fn pass(&self, process: u32) -> usize {
-        let is_evidence = |process: &Process| process.is_evidence;
+        let has_evidence = |process: &&Process| process.has_evidence;
         let before = self.processes.iter().take(process as usize + 1);
-        if self.processes.iter().any(is_evidence) {
-            before.filter(|process| process.is_evidence).count()
+        if self.processes.iter().any(|process| process.has_evidence) {
+            before.filter(has_evidence).count()
         } else {
             before.count()
         }
@@ -276,6 +277,8 @@ pub struct Allocation {
     pub is_free: bool,
     /// Whether the memory is the host's.
     pub is_host: bool,
+    /// Whether the runtime made it for itself, such as a buffer through which it copies memory that is not pinned.
+    pub is_of_runtime: bool,
 }
 
 /// The value of a counter for a dispatch.

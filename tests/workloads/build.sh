@@ -76,6 +76,7 @@ program device-calls device-calls -lhip
 program errors errors -lhip
 program faults faults -lhip
 program accesses accesses -lhip
+program slow slow -lhip -lrccl
 program abort-midway midway -DENDING='abort()' -lhip -lroctx
 program segv-midway midway -DENDING='*(volatile int *)8 = 1' -Wno-array-bounds -lhip -lroctx
 program segv-thread midway -DENDING='store_in_thread()' -lhip -lroctx -pthread

@@ -1,14 +1,13 @@
 //! Rules, as files have them.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::expression::Expression;
 use super::metrics::{Source, find};
-use crate::answer::Unit;
+use crate::answer::{Unit, shown};
 
 /// The rules that are built in.
 const BUILT_IN: &str = include_str!("../../rules/advise.toml");
@@ -49,6 +48,9 @@ struct Written {
     #[serde(default)]
     needs: Vec<String>,
     guard: Option<Spanned<String>>,
+    /// Rules that say more about the same time.
+    #[serde(default)]
+    unless: Vec<String>,
     when: Spanned<String>,
     gain: Spanned<String>,
     #[serde(default)]
@@ -171,6 +173,11 @@ impl Rule {
         self.written.severity == Some(Note::Note)
     }
 
+    /// Ids of rules whose findings explain those of this one.
+    pub(super) fn unless(&self) -> &[String] {
+        &self.written.unless
+    }
+
     pub(super) fn advice(&self) -> &str {
         &self.written.advice
     }
@@ -210,6 +217,13 @@ impl Rule {
 
     pub(super) fn threshold(&self, name: &str) -> Option<f64> {
         self.written.thresholds.get(name).copied()
+    }
+
+    /// Names of its expressions.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let guard = self.guard.iter().flat_map(Expression::names);
+        let all = self.when.names().into_iter().chain(self.gain.names());
+        all.chain(guard).collect()
     }
 
     /// Names of its condition, each once.
@@ -271,33 +285,6 @@ fn braced(text: &str) -> Vec<&str> {
         .filter_map(|part| part.split_once('}'))
         .map(|part| part.0)
         .collect()
-}
-
-/// A figure with its unit, with three digits.
-pub(crate) fn shown(value: f64, unit: Unit) -> String {
-    let scaled = |steps: &[(&str, f64)]| {
-        let step = steps
-            .iter()
-            .rev()
-            .find(|step| value.abs() >= step.1)
-            .unwrap_or(&steps[0]);
-        let mut text = String::new();
-        let value = value / step.1;
-        let digits = match value.abs() {
-            size if size >= 100.0 || value.fract() == 0.0 => 0,
-            size if size >= 10.0 => 1,
-            _ => 2,
-        };
-        let _ = write!(text, "{value:.digits$} {}", step.0);
-        text.trim_end().to_owned()
-    };
-    match unit {
-        Unit::Nanoseconds => scaled(&[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)]),
-        Unit::Bytes => scaled(&[("bytes", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)]),
-        Unit::Rate => scaled(&[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)]),
-        Unit::Share => format!("{:.1} %", value * 100.0),
-        Unit::Key | Unit::Name | Unit::Word | Unit::Count | Unit::Number => scaled(&[("", 1.0)]),
-    }
 }
 
 impl Rules {

@@ -1,5 +1,8 @@
 //! Rules on small programs that are made to deserve them, and on their clean twins.
 
+mod counted;
+mod waits;
+
 use super::*;
 use crate::examples::{Example, g1, us};
 use crate::records::Memory;
@@ -80,9 +83,17 @@ fn program_that_prepares_work_between_kernels_starves_the_gpu() {
 
 #[test]
 fn program_of_short_kernels_is_launch_bound() {
-    let memory = crate::examples::g2().done();
-    let found = fired(&memory);
-    assert!(found[..2].contains(&"launch-bound".to_owned()), "{found:?}");
+    // A thousand launches of one kernel are told from those of many.
+    let found = fired(&crate::examples::g2().done());
+    assert_eq!(found, ["tiny-kernels"]);
+    let mut example = Example::new();
+    for number in 0..400 {
+        let begin = number * 8;
+        let name = format!("K{}", number * number % 23);
+        let call = (begin, begin + 8);
+        example.launched("hipLaunchKernel", call, &name, begin + 10, begin + 13);
+    }
+    assert_eq!(fired(&example.done())[0], "launch-bound");
 }
 
 #[test]
@@ -144,7 +155,10 @@ fn rules_without_data_are_not_judged() {
         section.get(row, "record").cloned()
     };
     assert_eq!(record("gpu-starved"), Some("--hip-trace".into()));
-    assert_eq!(record("latency-bound"), Some("--pmc auto:NAME,...".into()));
+    assert_eq!(
+        record("lds-conflicts"),
+        Some("--pmc auto:GRBM_GUI_ACTIVE,SQ_LDS_BANK_CONFLICT,SQ_LDS_IDX_ACTIVE".into())
+    );
     assert_eq!(
         record("wait-memory"),
         Some("--pc-sampling-beta-enabled".into())
@@ -232,6 +246,7 @@ fn asynchronous_copies_of_pageable_memory_are_told_from_pinned_ones() {
             bytes: 0x1000,
             is_free: false,
             is_host: true,
+            is_of_runtime: false,
         });
         for number in 0..20 {
             let begin = 50 + number * 200;
@@ -262,8 +277,35 @@ fn every_rule_has_a_place_in_the_catalogue() {
     for rule in rules.all() {
         for needs in rule.needs() {
             let is_known = RECORDING.iter().any(|known| known.0 == needs)
-                || ["cost", "waits", "link_peaks"].contains(&needs.as_str());
+                || ["cost", "link_peaks"].contains(&needs.as_str());
             assert!(is_known, "{}: {needs}", rule.id());
         }
+        for other in rule.unless() {
+            let is_known = rules.all().iter().any(|known| known.id() == other);
+            assert!(is_known && other != rule.id(), "{}: {other}", rule.id());
+        }
     }
+}
+
+#[test]
+fn finding_is_left_out_where_a_more_specific_one_has_half_of_its_gain() {
+    let rule = |id: &str, gain: u32, unless: &str| {
+        format!(
+            "[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nover = \"gpu\"\nwhen = \"1\"\ngain = \"{gain}\"\nfinding = \"f\"\n\
+             advice = \"a\"\nsure = \"measured\"\nunless = [{unless}]\n"
+        )
+    };
+    let findings = |specific: u32| {
+        let mut rules = Rules::built_in();
+        let file = rule("general", 1_000, "\"specific\"") + &rule("specific", specific, "");
+        rules.add(&file).expect("rules");
+        let ids = ["general", "specific"].map(str::to_owned);
+        rules.choose(&ids, &[]).expect("rules");
+        let answer = answer(&g1().done(), &rules, &Options::default());
+        let counts = answer.section("judged").expect("counts");
+        let of = |column: &str| counts.get(0, column).and_then(Value::number);
+        (of("findings"), of("explained"), of("silent"))
+    };
+    assert_eq!(findings(500), (Some(1.0), Some(1.0), Some(0.0)));
+    assert_eq!(findings(499), (Some(2.0), Some(0.0), Some(0.0)));
 }

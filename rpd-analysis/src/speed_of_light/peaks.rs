@@ -69,7 +69,7 @@ impl Peaks {
 /// Counters that every described GPU has.
 const COUNTERS: [&str; 31] = [
     "GRBM_GUI_ACTIVE",
-    "SQ_WAVES",
+    "SQ_INSTS_VMEM",
     "SQ_INSTS",
     "SQ_BUSY_CU_CYCLES",
     "SQ_WAVE_CYCLES",

@@ -195,6 +195,7 @@ impl Loaded {
             path: path.display().to_string(),
             command: session.process.command.clone(),
             is_evidence,
+            has_evidence: !session.counted.is_empty() || !session.sampling.is_empty(),
         });
         let gpus = session
             .agents
@@ -422,8 +423,8 @@ impl Part {
         place.map_or(NONE, |place| self.first_marker + place as u32)
     }
 
-    /// The call that requested an operation: the outermost one before a marker.
-    fn launch(&self, correlation: u64) -> Option<Launch> {
+    /// Index of the call that requested an operation, the outermost one before a marker, and the number of that marker.
+    fn outermost_call(&self, correlation: u64) -> Option<(usize, u32)> {
         let calls = &self.session.calls;
         let mut outermost = None;
         let mut range = NONE;
@@ -446,7 +447,13 @@ impl Part {
             }
             at = ancestor;
         }
-        let index = outermost?;
+        Some((outermost?, range))
+    }
+
+    /// The call that requested an operation.
+    fn launch(&self, correlation: u64) -> Option<Launch> {
+        let (index, range) = self.outermost_call(correlation)?;
+        let calls = &self.session.calls;
         let operation = calls.operation[index];
         let (_, name, is_graph) = self.operations[operation.0 as usize];
         Some(Launch {
@@ -636,6 +643,16 @@ impl Part {
                 _ => return None,
             };
             let agent = self.session.agent(table.agent[index]);
+            let is_host = agent.is_some_and(|agent| agent.agent_type == AgentType::Cpu);
+            let requested = self.outermost_call(table.correlation[index].0);
+            // Calls of HIP for memory of the host say so in their names.
+            let is_of_runtime = is_host
+                && requested.is_some_and(|(call, _)| {
+                    let operation = self.session.calls.operation[call];
+                    let name = self.session.operations[operation].name;
+                    let name = self.session.strings.get(name);
+                    name.starts_with("hip") && !name.contains("Host") && !name.contains("Managed")
+                });
             Some(Allocation {
                 start: table.start[index].0,
                 end: table.end[index].0,
@@ -643,7 +660,8 @@ impl Part {
                 address: table.address[index],
                 bytes: table.bytes[index],
                 is_free,
-                is_host: agent.is_some_and(|agent| agent.agent_type == AgentType::Cpu),
+                is_host,
+                is_of_runtime,
             })
         })
     }

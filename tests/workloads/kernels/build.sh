@@ -52,6 +52,8 @@ bundle inside inside.hipfb
 bundle errors errors.hipfb
 bundle faults faults.hipfb
 bundle accesses accesses.hipfb
+debug=-gline-tables-only
+bundle slow slow.hipfb
 debug=
 bundle capture capture.hipfb
 bundle varying varying.hipfb

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::counted::Evidence;
+use super::ranks::{Collectives, match_collectives};
+use super::streams::{self, Waits};
 use super::{Source, Subject};
-use crate::advise::rules::shown;
-use crate::answer::{Unit, Window, key};
+use crate::answer::{Unit, Window, key, shown};
 use crate::breakdown::{self, By};
 use crate::classes::{Calls, Class, Doing};
 use crate::distribution::Distribution;
@@ -13,6 +15,13 @@ use crate::iterations::{Found, Iterations};
 use crate::occupancy::{Mode, Needs, occupancy, rounds, unit as occupancy_unit};
 use crate::outliers::{Group, variability};
 use crate::records::{Facts, NONE, Op, Records};
+
+/// Parts of the window of which utilisation is measured.
+const PARTS: u32 = 30;
+/// Length of a kernel that the interpreter of a simulated GPU executes in less time than it takes to come to it.
+const SHORT_SIMULATED: u64 = 30_000;
+/// Most that a wait for a simulated GPU is charged with: a host that is busy with the interpreter wakes late.
+const LATE_WAKING: u64 = 100_000;
 
 /// What tells kernels apart: GPU, name, grid, group, bytes of LDS.
 type KernelKey = (u32, u32, [u32; 3], [u32; 3], u32);
@@ -32,6 +41,10 @@ struct OfGpu {
     ops: u64,
     graph_ops: u64,
     shader_copy: u64,
+    /// Start of the first operation and end of the last one.
+    span: Option<(u64, u64)>,
+    /// Of simulated GPUs: time of short kernels that are of no graph.
+    short: u64,
     streams: BTreeMap<u32, u64>,
     /// Durations, durations times rounds, and durations of what fills the GPU.
     filling: (f64, f64, f64),
@@ -53,6 +66,20 @@ struct OfGaps {
     inner_copy: BTreeMap<u32, u64>,
     after: BTreeMap<u32, u64>,
     launching: u64,
+    /// Host parts in calls that allocate, of the gaps whose longest call is one of these, and their launch parts.
+    allocating: u64,
+    loading: u64,
+    host_functions: u64,
+    /// Host and launch parts of gaps that a graph ends.
+    before_graphs: u64,
+    /// Time of gaps by the kernel that ends them.
+    before: BTreeMap<KernelKey, u64>,
+    /// Of simulated GPUs: time in each part of the window in which the interpreter had not come to what was requested.
+    lulls: BTreeMap<u32, Vec<f64>>,
+}
+
+fn kernel_key(op: &Op) -> KernelKey {
+    (op.gpu, op.name, op.grid, op.group, op.lds)
 }
 
 fn ratio(part: f64, whole: f64) -> f64 {
@@ -70,10 +97,11 @@ pub(in crate::advise) fn measure(
 ) -> Vec<Subject> {
     let facts = records.facts();
     let inside = (window.start, window.end);
-    let (gaps, of_gaps) = gaps_of(records, window);
+    let waits = streams::find(records, window);
+    let (gaps, of_gaps) = gaps_of(records, window, &waits);
     let options = breakdown::Options {
         window: Some(inside),
-        by: By::Chunks(30),
+        by: By::Chunks(PARTS),
         ..breakdown::Options::default()
     };
     let Some(broken) = breakdown::measure(records, &options) else {
@@ -91,7 +119,8 @@ pub(in crate::advise) fn measure(
     {
         let gpu = gpus.entry(op.gpu).or_default();
         gpu.ops += 1;
-        *gpu.streams.entry(op.stream).or_default() += 1;
+        let span = gpu.span.get_or_insert((op.start, op.end));
+        span.1 = span.1.max(op.end);
         if let Some(launch) = op.launch {
             gpu.graph_ops += u64::from(launch.is_graph);
             launched += 1;
@@ -111,13 +140,17 @@ pub(in crate::advise) fn measure(
             }
             continue;
         }
+        *gpu.streams.entry(op.stream).or_default() += 1;
         gpu.kernels.add(op.length());
+        let is_of_graph = op.launch.is_some_and(|launch| launch.is_graph);
+        let is_simulated = facts.gpus[op.gpu as usize].is_simulated;
+        if is_simulated && !is_of_graph && op.length() < SHORT_SIMULATED {
+            gpu.short += op.length();
+        }
         if op.class == Class::Copy {
             gpu.shader_copy += op.length();
         }
-        let kernel = kernels
-            .entry((op.gpu, op.name, op.grid, op.group, op.lds))
-            .or_default();
+        let kernel = kernels.entry(kernel_key(&op)).or_default();
         kernel.times.add(op.length());
         if let Some(launch) = op.launch.filter(|launch| !launch.is_graph) {
             kernel.calls.add(launch.end.saturating_sub(launch.begin));
@@ -127,11 +160,29 @@ pub(in crate::advise) fn measure(
     let iterations = found.map_or(0, |found| found.steady().len()) as f64;
     let mut subjects = Vec::new();
     let all_kernels: u64 = kernels.values().map(|kernel| kernel.times.sum()).sum();
-    for ((gpu, ..), kernel) in &mut kernels {
+    let evidence = Evidence::new(records);
+    // Median lengths by name, grid and group.
+    let typical: BTreeMap<_, f64> = kernels
+        .iter_mut()
+        .filter_map(|((_, name, grid, group, _), kernel)| {
+            Some(((*name, (*grid, *group)), kernel.times.median()?))
+        })
+        .collect();
+    let collectives = match_collectives(records, window, iterations);
+    for ((gpu, name, ..), kernel) in &mut kernels {
         let measure = &broken.gpus[*gpu as usize].whole;
         let overlap = ratio(measure.several as f64, measure.busy() as f64);
         if let Some(op) = kernel.last {
-            let subject = of_kernel(facts, window, &op, kernel, all_kernels, overlap);
+            let mut subject = of_kernel(facts, window, &op, kernel, all_kernels, overlap);
+            let before = of_gaps.before.get(&kernel_key(&op)).copied().unwrap_or(0);
+            subject.count("gap_before_ns", before);
+            let places = subject
+                .value("waves")
+                .zip(subject.value("occupancy"))
+                .map(|(waves, share)| waves / share);
+            evidence.set(&mut subject, *name, *gpu, places, |geometry| {
+                typical.get(&(*name, *geometry)).copied()
+            });
             let length = kernel.times.sum() as f64;
             let filling = &mut gpus.entry(*gpu).or_default().filling;
             if let Some(rounds) = subject.value("rounds") {
@@ -143,21 +194,34 @@ pub(in crate::advise) fn measure(
         }
     }
     for (number, gpu) in &mut gpus {
-        subjects.push(of_gpu(
-            facts, window, *number, gpu, &broken, &gaps, &of_gaps,
-        ));
+        let mut subject = of_gpu(facts, window, *number, gpu, &broken, &gaps, &of_gaps);
+        of_gpu_waits(&mut subject, *number, &waits, gaps.launched > 0);
+        let exposed = subject.value("exposed_comm_ns").unwrap_or(0.0);
+        let transfer = collectives.transfer_share(*number);
+        subject.set("exposed_comm_ns", exposed * transfer);
+        subjects.push(subject);
     }
     subjects.extend(of_copies(facts, window, &mut copies, iterations));
     subjects.extend(of_calls(records, window, iterations, &of_gaps));
     let mut run = Subject::new(Source::Run, "run", window);
     run.count("lost", facts.recorded.lost);
+    run.flag(
+        "is_simulated",
+        facts.gpus.iter().all(|gpu| gpu.is_simulated),
+    );
     run.set("iterations", iterations);
     if launched > 0 {
         run.set("skewed_share", ratio(skewed as f64, launched as f64));
-        run.count("launching_ns", of_gaps.launching);
+        let short: u64 = gpus.values().map(|gpu| gpu.short).sum();
+        run.count("launching_ns", of_gaps.launching + short);
+        run.count("alloc_gap_ns", of_gaps.allocating);
+        run.count("load_gap_ns", of_gaps.loading);
+        run.count("graph_gap_ns", of_gaps.before_graphs);
+        run.count("host_func_wait_ns", of_gaps.host_functions);
     }
     run.count("markers", records.ranges().count() as u64);
     of_run_gpus(facts, &mut run, &broken);
+    of_run_ranks(facts, &mut run, &collectives);
     of_run_iterations(&mut run, found);
     if facts.recorded.calls {
         of_run_calls(records, window, found, &mut run);
@@ -168,22 +232,21 @@ pub(in crate::advise) fn measure(
 }
 
 /// Gaps of the window, and what they say of functions. Gaps before the first launch of a kernel are left out: code is loaded in them.
-fn gaps_of(records: &dyn Records, window: &Window) -> (gaps::Gaps, OfGaps) {
+fn gaps_of(records: &dyn Records, window: &Window, waits: &Waits) -> (gaps::Gaps, OfGaps) {
+    let facts = records.facts();
+    let doing = Calls::default().of_all(&facts.names);
     let mut of = OfGaps::default();
-    let mut seen: Vec<bool> = Vec::new();
+    let mut seen: Vec<bool> = vec![false; facts.names.len()];
+    for op in records.ops().take_while(|op| op.start <= window.start) {
+        seen[op.name as usize] |= op.start < window.start;
+    }
     let least = 1_000_000.max(window.length() / 200);
     let options = gaps::Options {
         window: Some((window.start, window.end)),
         limit: Some(0),
         ..gaps::Options::default()
     };
-    let mut is_first = |name: u32| {
-        let place = name as usize;
-        if seen.len() <= place {
-            seen.resize(place + 1, false);
-        }
-        !std::mem::replace(&mut seen[place], true)
-    };
+    let mut is_first = |name: u32| !std::mem::replace(&mut seen[name as usize], true);
     let found = gaps::find_each(records, &options, |gap| {
         let Some(op) = gap.opener else {
             return;
@@ -192,12 +255,59 @@ fn gaps_of(records: &dyn Records, window: &Window) -> (gaps::Gaps, OfGaps) {
         if op.is_kernel && gap.closer != NONE {
             *of.inner_copy.entry(op.gpu).or_default() += parts.copy;
         }
-        of.launching += parts.launch + parts.host[Doing::Launch as usize];
-        let host = parts.host_time();
-        if let Some(call) = gap.call {
-            *of.after.entry(call.name).or_default() += host + parts.launch;
+        let is_simulated = facts.gpus[op.gpu as usize].is_simulated;
+        let requested = parts.wait + parts.turnaround;
+        if is_simulated {
+            // Why an interpreter on a busy machine comes late is unknown where the calls are.
+            let late_waking = parts.host[Doing::Sync as usize];
+            let lull = requested + parts.graph + parts.unrecorded + late_waking;
+            let lulls = of
+                .lulls
+                .entry(op.gpu)
+                .or_insert_with(|| vec![0.0; PARTS as usize]);
+            spread(lulls, window, (gap.start, gap.end), lull);
         }
-        if gap.length() >= least && host * 2 >= gap.length() && !is_first(op.name) {
+        of.launching += parts.launch + parts.host[Doing::Launch as usize];
+        if is_simulated && op.is_kernel && op.length() < SHORT_SIMULATED {
+            of.launching += requested;
+        }
+        if op.is_kernel {
+            *of.before.entry(kernel_key(&op)).or_default() += gap.length();
+        }
+        if op.launch.is_some_and(|launch| launch.is_graph) {
+            of.before_graphs += parts.host_time() + parts.launch;
+        }
+        if waits
+            .after_host_function
+            .contains(&(op.process, op.is_kernel, op.id))
+        {
+            of.host_functions += requested;
+        }
+        let host = parts.host_time();
+        let in_calls = host - parts.host[Doing::Program as usize];
+        if let Some(call) = gap.call {
+            let function = facts.name(call.name);
+            let is_copy = function.contains("Memcpy") || function.contains("Memset");
+            let after = in_calls + parts.launch;
+            *of.after.entry(call.name).or_default() += if is_simulated && !is_copy {
+                after.min(LATE_WAKING)
+            } else {
+                after
+            };
+            if doing.get(call.name as usize) == Some(&Doing::Alloc) {
+                of.allocating += in_calls + parts.launch;
+            }
+        }
+        let is_first = is_first(op.name);
+        let late = if is_simulated {
+            host - parts.host[Doing::Sync as usize]
+        } else {
+            host
+        };
+        if !is_first {
+            of.loading += parts.host[Doing::Load as usize];
+        }
+        if gap.length() >= least && late * 2 >= gap.length() && !is_first {
             let starved = of.starved.entry(op.gpu).or_default();
             starved.0 += 1;
             starved.1 += gap.length();
@@ -209,6 +319,69 @@ fn gaps_of(records: &dyn Records, window: &Window) -> (gaps::Gaps, OfGaps) {
         }
     });
     (found, of)
+}
+
+/// Adds a time to the parts of the window that a gap lies in, evenly over its length.
+fn spread(parts: &mut [f64], window: &Window, (start, end): (u64, u64), time: u64) {
+    let length = window.length() as f64 / parts.len() as f64;
+    if time == 0 || end <= start || length <= 0.0 {
+        return;
+    }
+    let each = time as f64 / (end - start) as f64;
+    let from = start.saturating_sub(window.start) as f64;
+    let to = end.saturating_sub(window.start) as f64;
+    let first = (from / length) as usize;
+    for (number, part) in parts.iter_mut().enumerate().skip(first) {
+        let begin = number as f64 * length;
+        if begin >= to {
+            break;
+        }
+        *part += each * (to.min(begin + length) - from.max(begin)).max(0.0);
+    }
+}
+
+/// What the streams of a GPU wait for.
+fn of_gpu_waits(subject: &mut Subject, number: u32, waits: &Waits, has_calls: bool) {
+    if !has_calls {
+        return;
+    }
+    let of = waits.of_gpu.get(&number).copied().unwrap_or_default();
+    subject.count("event_waits", waits.events);
+    subject.count("null_stream_ops", of.null_ops);
+    subject.count("null_stream_broken", of.null_broken);
+    subject.count("null_stream_wait_ns", of.null_wait);
+    subject.count("shared_queue_wait_ns", of.shared_wait);
+}
+
+/// What ranks wait for in collectives.
+fn of_run_ranks(facts: &Facts, run: &mut Subject, collectives: &Collectives) {
+    run.count("matched_collectives", collectives.count);
+    let latest = collectives.latest();
+    let of = latest.map(|latest| latest.1).unwrap_or_default();
+    run.set(
+        "straggler_share",
+        ratio(of.delays as f64, collectives.count as f64),
+    );
+    run.set("straggler_lost_ns", of.lost);
+    let mut ranks: Vec<_> = collectives.ranks.iter().collect();
+    ranks.sort_by_key(|(rank, of)| (std::cmp::Reverse(of.delays), **rank));
+    for ((process, gpu), of) in ranks {
+        let known = facts.processes.get(*process as usize);
+        let (pid, rank) = known.map_or((0, None), |process| (process.pid, process.rank));
+        let number = facts.gpus[*gpu as usize].number;
+        let who = match rank {
+            Some(rank) => format!("rank {rank}, GPU {number}"),
+            None => format!("process {pid}, GPU {number}"),
+        };
+        let text = format!(
+            "{who}: delays {} of {}, waits {}",
+            of.delays,
+            collectives.count,
+            shown(of.waits, Unit::Nanoseconds)
+        );
+        let key = key(&[&"rank", &pid, &format!("gpu:{number}")]);
+        run.evidence.push(("straggler", text, key));
+    }
 }
 
 fn of_kernel(
@@ -246,6 +419,7 @@ fn of_kernel(
     }
     subject.flag("is_simulated", gpu.is_simulated);
     subject.flag("is_comm", op.class == Class::Comm);
+    subject.flag("is_compute", op.class == Class::Compute);
     subject.set("overlap_share", overlap);
     subject.count("groups", groups);
     subject.count("items", items.into());
@@ -307,6 +481,7 @@ fn of_gpu(
     let mut subject = Subject::new(Source::Gpu, format!("GPU {}", gpu.number), window);
     let measure = &broken.gpus[number as usize];
     subject.count("gpus", facts.gpus.len() as u64);
+    subject.flag("is_simulated", gpu.is_simulated);
     subject.count("ops", sums.ops);
     subject.count("kernels", sums.kernels.count());
     subject.count("graph_ops", sums.graph_ops);
@@ -324,7 +499,7 @@ fn of_gpu(
     let streams = sums
         .streams
         .values()
-        .filter(|ops| **ops * 10 >= sums.ops)
+        .filter(|kernels| **kernels * 10 >= sums.kernels.count())
         .count();
     subject.count("streams", streams as u64);
     if sums.filling.0 > 0.0 {
@@ -332,10 +507,25 @@ fn of_gpu(
         subject.set("filling_share", sums.filling.2 / sums.filling.0);
     }
     let chunk = window.length() as f64 / measure.parts.len().max(1) as f64;
+    // Before its first and behind its last operation a GPU is not late.
+    let (first, last) = sums.span.unwrap_or((window.start, window.end));
+    let is_inside = |number: usize| {
+        let begin = window.start as f64 + number as f64 * chunk;
+        begin >= first as f64 && begin + chunk <= last as f64
+    };
+    let lulls = of_gaps.lulls.get(&number);
+    let lull = |part: usize| {
+        lulls
+            .and_then(|lulls| lulls.get(part))
+            .copied()
+            .unwrap_or(0.0)
+    };
     let low: Vec<f64> = measure
         .parts
         .iter()
-        .map(|part| part.busy() as f64)
+        .enumerate()
+        .filter(|(number, _)| is_inside(*number))
+        .map(|(number, part)| part.busy() as f64 + lull(number))
         .filter(|busy| *busy < 0.5 * chunk)
         .collect();
     subject.set("low_ns", low.len() as f64 * chunk);
@@ -350,11 +540,6 @@ fn of_gpu(
         return subject;
     };
     subject.count("gap_ns", scope.parts.total());
-    let parts = &scope.parts;
-    subject.count(
-        "explained_ns",
-        parts.host_time() + parts.launch + parts.copy,
-    );
     if gaps.launched == 0 {
         return subject;
     }
@@ -419,6 +604,10 @@ fn of_copies(
             },
         );
         subject.flag("is_peer", copy.is_peer);
+        subject.flag(
+            "is_simulated",
+            facts.gpus.iter().all(|gpu| gpu.is_simulated),
+        );
         subject
     });
     each.collect()
@@ -552,6 +741,7 @@ fn of_run_calls(
     let (mut loads, mut load_time) = (0_u64, 0_u64);
     let (mut graphs, mut made, mut making) = (0_u64, 0_u64, 0_u64);
     let mut frees: Vec<(u64, u64)> = Vec::new();
+    let mut launches = 0_u64;
     for call in records
         .calls()
         .filter(|call| call.start >= window.start && call.start < window.end)
@@ -577,11 +767,20 @@ fn of_run_calls(
                 made += 1;
                 making += length;
             }
+            Some(Doing::Launch)
+                if name.contains("LaunchKernel") || name.contains("LaunchCooperative") =>
+            {
+                launches += 1
+            }
             _ => {}
         }
     }
     run.set("syncs_per_iteration", ratio(syncs as f64, iterations));
     run.set("allocs_per_iteration", ratio(allocs as f64, iterations));
+    run.count("allocs", allocs);
+    run.count("launches", launches);
+    let seconds = window.length() as f64 / 1e9;
+    run.set("allocs_rate", ratio(allocs as f64, seconds));
     run.count("alloc_ns", alloc_time);
     run.set("alloc_mean_ns", ratio(alloc_time as f64, allocs as f64));
     run.set("alloc_pool_share", ratio(pooled as f64, allocs as f64));
@@ -599,19 +798,22 @@ fn of_run_calls(
     run.count("free_wait_ns", waited.iter().sum());
 }
 
-/// Lengths of those of some times in which a kernel runs for at least 80 %.
+/// Lengths of those of some times in which kernels run, or are in a queue, for at least 80 %.
 fn waits_under_kernels(records: &dyn Records, times: &[(u64, u64)]) -> Vec<u64> {
     if times.is_empty() {
         return Vec::new();
     }
     let mut covered: Vec<(u64, u64)> = vec![(0, 0); times.len()];
     for op in records.ops().filter(|op| op.is_kernel) {
-        let first = times.partition_point(|time| time.1 <= op.start);
+        let requested = op
+            .launch
+            .map_or(op.start, |launch| launch.begin.min(op.start));
+        let first = times.partition_point(|time| time.1 <= requested);
         for (time, covered) in times.iter().zip(&mut covered).skip(first) {
             if time.0 >= op.end {
                 break;
             }
-            let (start, end) = (op.start.max(time.0).max(covered.1), op.end.min(time.1));
+            let (start, end) = (requested.max(time.0).max(covered.1), op.end.min(time.1));
             covered.0 += end.saturating_sub(start);
             covered.1 = covered.1.max(end);
         }
@@ -642,7 +844,11 @@ fn of_run_copies(records: &dyn Records, window: &Window, run: &mut Subject) {
         .filter(|op| !op.is_kernel && !op.is_second && op.host_address != 0)
     {
         while let Some(change) = changes.next_if(|change| change.start < op.start) {
-            let Some(pinned) = pinned.as_mut().filter(|_| change.is_host || change.is_free) else {
+            let is_the_programs = change.is_host && !change.is_of_runtime;
+            let Some(pinned) = pinned
+                .as_mut()
+                .filter(|_| is_the_programs || change.is_free)
+            else {
                 continue;
             };
             if change.is_free {

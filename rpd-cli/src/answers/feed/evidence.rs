@@ -7,7 +7,7 @@ use rpd_core::session::hot::{HotBuilder, HotLine, HotPlace, Tally};
 use super::{Part, is_plausible, rank};
 
 /// Whether each session is evidence: it was counted or sampled, and another one of the same program and rank was not, so that
-/// operations of that one are those of the program at its own speed.
+/// operations of that one are those of the program at its own speed. Where all were, those of an earlier run stand for the program.
 pub(super) fn are_evidence<'a>(sessions: impl Iterator<Item = &'a Session> + Clone) -> Vec<bool> {
     let is_disturbed = |session: &Session| {
         !session.counted.is_empty()
@@ -17,7 +17,8 @@ pub(super) fn are_evidence<'a>(sessions: impl Iterator<Item = &'a Session> + Clo
     let is_evidence = |session: &Session| {
         is_disturbed(session)
             && sessions.clone().any(|other| {
-                !is_disturbed(other)
+                let is_better = !is_disturbed(other) || is_before(other, session);
+                is_better
                     && !other.dispatches.is_empty()
                     // Arguments may name files that each run has of its own.
                     && other.process.command.first() == session.process.command.first()
@@ -25,6 +26,14 @@ pub(super) fn are_evidence<'a>(sessions: impl Iterator<Item = &'a Session> + Clo
             })
     };
     sessions.clone().map(is_evidence).collect()
+}
+
+/// Whether all dispatches of a session ended before those of another one began, as in passes of one program; processes of one run
+/// overlap.
+fn is_before(one: &Session, other: &Session) -> bool {
+    let end = one.dispatches.end.iter().max();
+    let start = other.dispatches.start.iter().min();
+    end.zip(start).is_some_and(|(end, start)| end <= start)
 }
 
 impl Part {

@@ -1,5 +1,6 @@
 //! Files, names and tables.
 
+mod advise;
 mod agents;
 mod allocations;
 mod answers;
