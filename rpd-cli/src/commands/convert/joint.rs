@@ -1,11 +1,12 @@
 //! `rpd convert` of several recordings into one time line.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_core::compat::Compat;
-use rpd_core::options::Format;
+use rpd_core::options::{Format, Options};
 use rpd_core::session::{LoadOptions, Session, Window};
 use rpd_formats::rocpd::read::{Database, Settings};
 use rpd_formats::{JointTimeline, Placed, Together, shown_span};
