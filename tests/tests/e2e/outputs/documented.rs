@@ -272,10 +272,13 @@ pages! {
     commands_of_the_readme_run "README.md";
     commands_about_answers_run "docs/answers.md";
     commands_about_captures_run "docs/capture.md";
+    commands_about_errors_of_kernels_run "docs/check.md";
     commands_about_clusters_run "docs/cluster.md";
+    commands_about_comparisons_run "docs/compare.md";
     commands_about_counters_run "docs/counters.md";
     commands_about_deployment_run "docs/deploy.md";
     commands_in_place_of_rocprofv3_run "docs/drop-in.md";
+    commands_about_formats_run "docs/formats.md";
     commands_about_samples_run "docs/pc-sampling.md";
     commands_about_providers_run "docs/providers.md";
     commands_about_results_run "docs/results.md";
