@@ -350,7 +350,7 @@ More
 rpd six
 ";
     assert_eq!(
-        commands("docs/x.md", text),
+        commands("docs/guide.md", text),
         [
             "rpd one   # a remark",
             "rpd two \\\n    --long",
