@@ -76,7 +76,7 @@ const FILES: [(&str, &str); 7] = [
     ),
     (
         "a1.db",
-        "for run in a1 a2 a3 b1 b2 b3; do cp trace_results.db $run.db; done",
+        "for run in a1 a2 a3 b1 b2 b3; do cp \"$DATA/trace_results.db\" $run.db; done",
     ),
     ("symbols", "mkdir symbols"),
     ("trace.rpd", "rpd export out/run_results.db --rpd trace.rpd"),
