@@ -62,6 +62,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
                 .env("RUSTDOCFLAGS", "-D warnings"),
         )
     })?;
+    step("the documentation as a site", site)?;
     step("tests", || test::run(&[]))?;
     step("demo", || demo::run(&[]))?;
     if long {
@@ -139,6 +140,21 @@ fn dependencies() -> Result<()> {
         return Ok(());
     }
     shell::run(shell::cargo().args(["deny", "check", "licenses", "bans", "sources"]))
+}
+
+/// Has mdBook, where it is installed, make the site of the pages in `docs`, as `book.toml` describes it.
+fn site() -> Result<()> {
+    if shell::tool("mdbook").is_none() {
+        println!(
+            "skipped: the documentation as a site: `cargo install --locked mdbook` installs mdBook"
+        );
+        return Ok(());
+    }
+    shell::run(
+        Command::new("mdbook")
+            .arg("build")
+            .current_dir(install::source_root()),
+    )
 }
 
 /// Has Miri run the writer and the reader of the spool, where a nightly toolchain with Miri is installed. Providers keep the

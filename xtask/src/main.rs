@@ -19,6 +19,8 @@ mod layers;
 mod links;
 #[cfg(test)]
 mod messages;
+#[cfg(test)]
+mod pages;
 mod pictures;
 mod shell;
 mod test;

@@ -88,7 +88,7 @@ pub(crate) fn command_line() -> Command {
         .after_help(
             "BOOL is one of y yes t true on 1, n no f false off 0, in any case; an option without it is on.\n\
              Placeholders in -d and -o: %pid% %ppid% %hostname% %tag% %argv% %args% %argt% %arg0%... %rank% %size% %nid% \
-             %job% %cwd% %launch_date% %launch_time% %env{NAME}% and others; see docs/command-line.md.",
+             %job% %cwd% %launch_date% %launch_time% %env{NAME}% and others; see docs/file-names.md.",
         );
     for spec in OPTIONS.iter().filter(|spec| !spec.key_only) {
         command = command.arg(argument(spec));

@@ -21,7 +21,9 @@ macro_rules! pages {
 }
 
 pages! {
-    "capture" "cluster" "command-line" "counters" "deploy" "drop-in" "environment" "library" "pc-sampling" "providers" "results" "security" "simulator" "stacks" "thread-trace"
+    "capture" "capture-contents" "check" "cluster" "command-line" "compare" "control" "counters" "deploy" "drop-in" "end-of-run"
+    "environment" "file-names" "formats" "library" "passes" "pc-sampling" "providers" "results" "security" "simulator"
+    "simulator-counters" "simulator-functions" "simulator-timing" "stacks" "thread-trace"
 }
 
 /// Names that the manual has and a database does not have as tables or views: a key of `extdata` and one of a configuration.
@@ -143,7 +145,7 @@ fn manual_lists_the_formats_that_show_stacks_samples_and_traces() {
         Format::Parquet => "`parquet`",
         Format::Html => "`html`",
     };
-    check("results", "| Format | Where |", code, |format| {
+    check("formats", "| Format | Where |", code, |format| {
         !facts::leaves_out(format, Fact::Stacks)
     });
     let name = |format| match format {

@@ -4,7 +4,7 @@
 //! [`Model`] observes a dispatch: it assigns workgroups to compute units, passes every access through the caches
 //! (`hierarchy`, `second_level`) and LDS (`lds`), and computes the durations of waves (`timing`). The results are [`Counts`]: a value
 //! for each event of each instance of a block (`catalogue`), or none where the simulator does not compute it. The
-//! rules and figures are in `docs/simulator.md`.
+//! rules and figures are in `docs/simulator-counters.md`.
 //!
 //! PC samples and traces need to know what each wave did at which time. A [`Recorder`] records what some waves
 //! executed, a [`Timeline`] has the times at which a compute unit issued it, and a [`Sampler`] looks that up at

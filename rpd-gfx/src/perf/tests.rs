@@ -539,7 +539,7 @@ fn events_are_listed_in_the_order_of_their_numbers() {
 
 #[test]
 fn the_manual_states_the_numbers_of_counters() {
-    let manual = include_str!("../../../docs/simulator.md");
+    let manual = include_str!("../../../docs/simulator-counters.md");
     let device = Device::find("gfx90a").expect("a device");
     let counters = device.counters.lines();
     let counters = counters.filter(|line| !line.starts_with('#'));

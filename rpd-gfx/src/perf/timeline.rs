@@ -3,7 +3,7 @@
 //! The unit of time is the quad-cycle: four cycles, in which a SIMD issues at most one instruction to each pipe, of
 //! different waves. An instruction is at the *head* of its wave from the quad after the issue of the one before. It
 //! is *ready* when nothing in its own wave holds it back, and *issued* when the pipe accepts it. The figures are in
-//! `docs/simulator.md`.
+//! `docs/simulator-timing.md`.
 
 use std::collections::BTreeMap;
 

@@ -74,7 +74,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     const GENERATED: &str = include_str!(concat!(env!("OUT_DIR"), "/api_missing.rs"));
-    const DOCUMENTS: &str = include_str!("../../../docs/simulator.md");
+    const DOCUMENTS: &str = include_str!("../../../docs/simulator-functions.md");
 
     #[test]
     fn the_manual_lists_the_unsupported_functions() {

@@ -34,9 +34,27 @@ fn the_help_names_every_option_that_works_and_no_other() {
     }
 }
 
+/// The page with the tables of all options.
+const TABLES: &str = include_str!("../../../../docs/command-line.md");
+
+/// The other texts about options: pages, and a section of one.
+fn more() -> [&'static str; 5] {
+    let stacks = include_str!("../../../../docs/stacks.md");
+    let (_, recorded) = stacks
+        .split_once("## How stacks are recorded\n")
+        .expect("a section");
+    [
+        include_str!("../../../../docs/control.md"),
+        include_str!("../../../../docs/end-of-run.md"),
+        include_str!("../../../../docs/file-names.md"),
+        include_str!("../../../../docs/passes.md"),
+        recorded.split("\n## ").next().unwrap_or_default(),
+    ]
+}
+
 #[test]
 fn the_manual_lists_the_same_options() {
-    let manual = include_str!("../../../../docs/command-line.md");
+    let manual = TABLES;
     let environment = include_str!("../../../../docs/environment.md");
     let traces = include_str!("../../../../docs/thread-trace.md");
     for spec in OPTIONS.iter().filter(|spec| !spec.hidden) {
@@ -48,8 +66,9 @@ fn the_manual_lists_the_same_options() {
         if let Inherit::Value(variable) | Inherit::Opposite(variable) = spec.inherit {
             let word = format!("`{variable}`");
             assert!(
-                [manual, environment, traces]
-                    .iter()
+                more()
+                    .into_iter()
+                    .chain([manual, environment, traces])
                     .any(|page| page.contains(&word)),
                 "{word}, a variable of --{}, is not in the manual",
                 spec.long
@@ -59,8 +78,8 @@ fn the_manual_lists_the_same_options() {
     let row = manual
         .lines()
         .find(|line| line.contains("`--output-format`"));
-    let results = include_str!("../../../../docs/results.md");
-    let counters = results.split_once("## Counters in each format");
+    let formats = include_str!("../../../../docs/formats.md");
+    let counters = formats.split_once("## Counters in each format");
     for format in Format::WORDS {
         let word = format!("`{format}`");
         assert!(
@@ -72,7 +91,8 @@ fn the_manual_lists_the_same_options() {
             "{format} has no row in \"Counters in each format\""
         );
     }
-    for word in manual.split('`').skip(1).step_by(2) {
+    let pages = more().into_iter().chain([manual]);
+    for word in pages.flat_map(|page| page.split('`').skip(1).step_by(2)) {
         if let Some(long) = word.strip_prefix("--")
             && long
                 .bytes()
@@ -92,10 +112,7 @@ fn the_simulated_gpus_are_those_of_the_simulator() {
     let gpus = SimulatedGpu::WORDS;
     assert_eq!(gpus, Device::simulated_names());
     for (manual, key) in [
-        (
-            include_str!("../../../../docs/command-line.md"),
-            "`--sim-gpu`",
-        ),
+        (TABLES, "`--sim-gpu`"),
         (
             include_str!("../../../../docs/simulator.md"),
             "| `RPD_SIM_GPU` |",
@@ -109,7 +126,7 @@ fn the_simulated_gpus_are_those_of_the_simulator() {
             );
         }
     }
-    let simulator = include_str!("../../../../docs/simulator.md");
+    let simulator = include_str!("../../../../docs/simulator-functions.md");
     let names = gpus.join(" and ");
     let sentence = format!("Code for other processors than {names} is not executed");
     assert!(simulator.contains(&sentence), "{sentence}");
@@ -121,8 +138,7 @@ fn the_simulated_gpus_are_those_of_the_simulator() {
 /// Counters have no durations, and so no statistics.
 #[test]
 fn the_manual_lists_the_domains_of_statistics() {
-    let manual = include_str!("../../../../docs/command-line.md");
-    let list = manual.split_once("Domains are ").expect("a list").1;
+    let list = TABLES.split_once("Domains are ").expect("a list").1;
     let list = list.split_once('.').expect("a sentence").0;
     let named: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
     let domains = Domain::ALL.into_iter();

@@ -76,7 +76,7 @@ const FILES: [(&str, &str); 7] = [
     ),
     (
         "a1.db",
-        "for run in a1 a2 a3 b1 b2 b3; do cp trace_results.db $run.db; done",
+        "for run in a1 a2 a3 b1 b2 b3; do cp \"$DATA/trace_results.db\" $run.db; done",
     ),
     ("symbols", "mkdir symbols"),
     ("trace.rpd", "rpd export out/run_results.db --rpd trace.rpd"),
@@ -272,10 +272,13 @@ pages! {
     commands_of_the_readme_run "README.md";
     commands_about_answers_run "docs/answers.md";
     commands_about_captures_run "docs/capture.md";
+    commands_about_errors_of_kernels_run "docs/check.md";
     commands_about_clusters_run "docs/cluster.md";
+    commands_about_comparisons_run "docs/compare.md";
     commands_about_counters_run "docs/counters.md";
     commands_about_deployment_run "docs/deploy.md";
     commands_in_place_of_rocprofv3_run "docs/drop-in.md";
+    commands_about_formats_run "docs/formats.md";
     commands_about_samples_run "docs/pc-sampling.md";
     commands_about_providers_run "docs/providers.md";
     commands_about_results_run "docs/results.md";
@@ -347,7 +350,7 @@ More
 rpd six
 ";
     assert_eq!(
-        commands("docs/x.md", text),
+        commands("docs/guide.md", text),
         [
             "rpd one   # a remark",
             "rpd two \\\n    --long",
