@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction};
 /// Name of the option in all commands.
 pub(crate) const OPTION: &str = "quiet";
 
-/// Its short form, in commands without another option of this letter.
+/// Letter of the option, in commands without another option of this letter.
 pub(crate) const SHORT: char = 'q';
 
 /// Whether notices are left out. One for the process: a command has one standard error.

@@ -270,6 +270,8 @@ macro_rules! pages {
 
 pages! {
     commands_of_the_readme_run "README.md";
+    commands_about_advice_run "docs/advise.md";
+    commands_for_agents_run "docs/agents.md";
     commands_about_answers_run "docs/answers.md";
     commands_about_captures_run "docs/capture.md";
     commands_about_errors_of_kernels_run "docs/check.md";
@@ -278,6 +280,7 @@ pages! {
     commands_about_counters_run "docs/counters.md";
     commands_about_deployment_run "docs/deploy.md";
     commands_in_place_of_rocprofv3_run "docs/drop-in.md";
+    commands_about_explanations_run "docs/explain.md";
     commands_about_formats_run "docs/formats.md";
     commands_about_samples_run "docs/pc-sampling.md";
     commands_about_providers_run "docs/providers.md";
