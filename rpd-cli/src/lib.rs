@@ -146,9 +146,6 @@ fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
         Parsed::Help(text) => print(&text),
         Parsed::Version => print(&version::text()),
         Parsed::Run(given, command) => {
-            if given.quiet.is_on() {
-                notices::silence();
-            }
             let environment = Environment::current(called.compat)?;
             let mut plan = resolve(*given, command, &environment)?;
             if plan.list_avail && !plan.echo {

@@ -21,8 +21,6 @@ pub enum Compat {
 pub enum Difference {
     /// Words above summary tables.
     SummaryTitle,
-    /// Traces of graphs and HIP events in the aggregates of HIP.
-    GraphTraces,
     /// Destination of summary tables.
     SummaryStream,
     /// Tables of `--stats` alone.
@@ -33,6 +31,8 @@ pub enum Difference {
     RenamingMarks,
     /// Repeat 0 of a collection period.
     EndlessPeriod,
+    /// Traces of graphs and HIP events in the aggregates of HIP.
+    GraphTraces,
     /// Whether `--group-by-queue` is a trace.
     QueueIsTrace,
     /// Words of errors and warnings.

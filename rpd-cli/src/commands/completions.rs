@@ -140,12 +140,7 @@ mod tests {
             .filter(|command| command.get_arguments().count() == 0)
             .map(Command::get_name)
             .collect();
-        assert_eq!(
-            without,
-            ["recover", "att", "help", "version"]
-                .map(|name| name)
-                .to_vec()
-        );
+        assert_eq!(without, ["estimate", "recover", "att", "help", "version"]);
         for (name, nested, long) in [
             ("summary", None, "region-categories"),
             ("capture", Some("trim"), "force"),

@@ -13,6 +13,7 @@ use super::table::{self, Given, Group, OPTIONS};
 use super::value::{choose_from, truth};
 use crate::exit_status::{FAILED, USAGE};
 use crate::failure::Failure;
+use crate::notices;
 use crate::sub_commands;
 
 /// Result of parsing a command line.
@@ -50,6 +51,9 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed, Failure> {
     }
     if given.version.is_on() {
         return Ok(Parsed::Version);
+    }
+    if given.quiet.is_on() {
+        notices::silence();
     }
     Ok(Parsed::Run(given, command))
 }

@@ -179,7 +179,7 @@ fn parser_reads_values_in_every_spelling() {
         assert_eq!(options(line).output_directory, "/cwd/foo", "{case}");
     }
     assert!(
-        traced(&options("-sno --hip-trace --echo -- true")).len() == 2,
+        traced(&options("-sno --hip-trace --echo -- true")).len() == 4,
         "command-line-22"
     );
     assert_eq!(

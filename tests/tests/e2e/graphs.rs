@@ -202,7 +202,7 @@ fn graphs_are_in_json_and_perfetto_and_survive_a_merge() {
     let directory = tempfile::tempdir().expect("a directory");
     let merged = directory.path().join("merged.db");
     let (one, two) = (outcome.file(".db"), other.file(".db"));
-    Rpd::plain([
+    let merge = Rpd::plain([
         "merge".as_ref(),
         one.as_os_str(),
         two.as_os_str(),
@@ -211,6 +211,7 @@ fn graphs_are_in_json_and_perfetto_and_survive_a_merge() {
     ])
     .run()
     .success();
+    assert!(merge.stderr.contains("merged.db"), "{}", merge.stderr);
     let database = Database::open(&merged);
     assert_eq!(database.number("SELECT count(*) FROM graph_launches"), 5);
     assert_eq!(

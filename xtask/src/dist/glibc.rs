@@ -47,8 +47,9 @@ pub(super) fn build() -> Result<PathBuf> {
     Ok(install::target_dir().join(triple).join("release"))
 }
 
-/// Says which C library the programs and libraries need. An error where that is newer than a build for an old one may need.
-pub(super) fn check(files: &[PathBuf]) -> Result<()> {
+/// The C library that the programs and libraries need, which is printed. An error where that is newer than a build for an old one
+/// may need.
+pub(super) fn needed(files: &[PathBuf]) -> Result<Version> {
     let mut needed = Version(0, 0);
     for file in files {
         needed = needed.max(of_file(file)?);
@@ -57,7 +58,7 @@ pub(super) fn check(files: &[PathBuf]) -> Result<()> {
     if needed > OLDEST && shell::tool(OLD_BUILDER).is_some() {
         bail!("a symbol of glibc {needed} is used, and {OLDEST} is the oldest that is supported");
     }
-    Ok(())
+    Ok(needed)
 }
 
 /// The highest version that the names of a file's symbols have: such as `GLIBC_2.28`, which stand in its table of texts.

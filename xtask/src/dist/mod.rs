@@ -76,7 +76,7 @@ pub(crate) fn run() -> Result<()> {
             binaries.push(path);
         }
     }
-    glibc::check(&binaries)?;
+    let needed = glibc::needed(&binaries)?;
     completions(&tree)?;
     copy_tree(&root.join("docs"), &documents.join("docs"))?;
     copy_tree(&root.join("python"), &tree.join("share/rpd/python"))?;
@@ -91,7 +91,7 @@ pub(crate) fn run() -> Result<()> {
         .arg(&archive)
         .arg(&name);
     shell::run(&mut tar)?;
-    let packages = packages::make(&tree, &dist)?;
+    let packages = packages::make(&tree, &dist, needed)?;
     for file in std::iter::once(archive).chain(packages) {
         println!("{}: {} bytes", file.display(), fs::metadata(&file)?.len());
     }

@@ -8,7 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use rpd_tests::install;
 
-use super::{copy_tree, glibc};
+use super::copy_tree;
+use super::glibc::Version;
 use crate::shell;
 
 /// A line about the programs, for lists of packages.
@@ -19,10 +20,13 @@ const DESCRIPTION: &str = "Records calls, kernels, copies and counters of a prog
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Makes a package of a tree in a directory; the programs need a C library of this version.
+type Maker = fn(tree: &Path, dist: &Path, needed: Version) -> Result<PathBuf>;
+
 /// Makes all packages of the tree for which there are tools, beside it, and returns their files.
-pub(super) fn make(tree: &Path, dist: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn make(tree: &Path, dist: &Path, needed: Version) -> Result<Vec<PathBuf>> {
     let mut made = Vec::new();
-    let kinds: [(&str, fn(&Path, &Path) -> Result<PathBuf>); 3] = [
+    let kinds: [(&str, Maker); 3] = [
         ("dpkg-deb", debian),
         ("rpmbuild", red_hat),
         ("python3", wheel),
@@ -32,7 +36,7 @@ pub(super) fn make(tree: &Path, dist: &Path) -> Result<Vec<PathBuf>> {
             println!("skipped: the package that {tool} makes: it is not installed");
             continue;
         }
-        made.push(make(tree, dist)?);
+        made.push(make(tree, dist, needed)?);
     }
     Ok(made)
 }
@@ -48,7 +52,7 @@ fn staging(dist: &Path, name: &str) -> Result<PathBuf> {
 }
 
 /// Makes a package for `dpkg`.
-fn debian(tree: &Path, dist: &Path) -> Result<PathBuf> {
+fn debian(tree: &Path, dist: &Path, needed: Version) -> Result<PathBuf> {
     let architecture = match env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
@@ -60,8 +64,7 @@ fn debian(tree: &Path, dist: &Path) -> Result<PathBuf> {
     fs::create_dir_all(root.join("DEBIAN"))?;
     let text = format!(
         "Package: rpd\nVersion: {VERSION}\nArchitecture: {architecture}\nSection: devel\nPriority: optional\n\
-         Depends: libc6 (>= {})\nMaintainer: the authors of rpd <rpd@localhost>\nDescription: {SUMMARY}\n {DESCRIPTION}\n",
-        glibc::OLDEST
+         Depends: libc6 (>= {needed})\nMaintainer: the authors of rpd <rpd@localhost>\nDescription: {SUMMARY}\n {DESCRIPTION}\n",
     );
     fs::write(&control, text).with_context(|| control.display().to_string())?;
     let file = dist.join(format!("rpd_{VERSION}_{architecture}.deb"));
@@ -74,18 +77,17 @@ fn debian(tree: &Path, dist: &Path) -> Result<PathBuf> {
 }
 
 /// Makes a package for `rpm`.
-fn red_hat(tree: &Path, dist: &Path) -> Result<PathBuf> {
+fn red_hat(tree: &Path, dist: &Path, needed: Version) -> Result<PathBuf> {
     let top = staging(dist, "rpm")?;
     let spec = top.join("rpd.spec");
     // The files are built and stripped: nothing is to be compiled, searched for debug information or checked.
     let text = format!(
         "%global debug_package %{{nil}}\n%global __os_install_post %{{nil}}\n%global _build_id_links none\n\
          Name: rpd\nVersion: {VERSION}\nRelease: 1\nSummary: {SUMMARY}\nLicense: MIT OR Apache-2.0\nAutoReqProv: no\n\
-         Requires: glibc >= {}\n%description\n{DESCRIPTION}\n%install\nmkdir -p %{{buildroot}}/usr\n\
+         Requires: glibc >= {needed}\n%description\n{DESCRIPTION}\n%install\nmkdir -p %{{buildroot}}/usr\n\
          cp -a {}/. %{{buildroot}}/usr/\n%files\n/usr/bin/rpd\n/usr/lib/rpd\n/usr/share/bash-completion/completions/rpd\n\
          /usr/share/doc/rpd\n/usr/share/fish/vendor_completions.d/rpd.fish\n/usr/share/man/man1/rpd*\n/usr/share/rpd\n\
          /usr/share/zsh/site-functions/_rpd\n",
-        glibc::OLDEST,
         tree.display()
     );
     fs::write(&spec, text).with_context(|| spec.display().to_string())?;
@@ -105,10 +107,10 @@ fn red_hat(tree: &Path, dist: &Path) -> Result<PathBuf> {
 }
 
 /// Makes a package for `pip`: the Python package, with the programs in front of it.
-fn wheel(tree: &Path, dist: &Path) -> Result<PathBuf> {
+fn wheel(tree: &Path, dist: &Path, needed: Version) -> Result<PathBuf> {
     let name = format!(
         "rpd-{VERSION}-py3-none-manylinux_{}_{}.whl",
-        glibc::OLDEST.to_string().replace('.', "_"),
+        needed.to_string().replace('.', "_"),
         env::consts::ARCH
     );
     let mut build = Command::new("python3");

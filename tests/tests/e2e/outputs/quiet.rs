@@ -4,7 +4,7 @@ use rpd_tests::run::Rpd;
 
 #[test]
 fn quiet_recording_prints_nothing_but_its_tables() {
-    let outcome = Rpd::new(["-q", "--kernel-trace", "--stats", "-S", "-o", "x"])
+    let outcome = Rpd::new(["--quiet", "--kernel-trace", "--stats", "-S", "-o", "x"])
         .workload("vector-ops", ["1", "1"])
         .success();
     assert!(

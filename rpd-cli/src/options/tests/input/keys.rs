@@ -29,7 +29,7 @@ fn job_keys_are_known_in_every_spelling() {
     );
     assert_eq!(
         traced(&options),
-        ["hip_compiler", "hip_runtime"],
+        ["hip_compiler", "hip_event", "hip_graph", "hip_runtime"],
         "command-line-172"
     );
     let (warnings, _) =
@@ -51,7 +51,10 @@ fn job_keys_are_known_in_every_spelling() {
             "f.yaml:5:5: 'hip_trace' is repeated; its earlier value is ignored",
         ]
     );
-    assert_eq!(traced(&options), ["hip_compiler", "hip_runtime"]);
+    assert_eq!(
+        traced(&options),
+        ["hip_compiler", "hip_event", "hip_graph", "hip_runtime"]
+    );
     for name in ["input", "version", "sub_directory"] {
         let (warnings, _) = warned(&format!("jobs: [{{hip_trace: on, {name}: x}}]"));
         assert!(
@@ -127,7 +130,7 @@ fn job_values_are_read_by_the_type_of_their_option() {
     let words = one("jobs: [{hip_trace: yes, hsa_trace: off}]").expect("a plan");
     assert_eq!(
         traced(&words),
-        ["hip_compiler", "hip_runtime"],
+        ["hip_compiler", "hip_event", "hip_graph", "hip_runtime"],
         "command-line-180"
     );
     // Words for truth values and numbers to base 60: command-line-D18.
