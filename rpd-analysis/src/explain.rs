@@ -136,39 +136,53 @@ pub struct Chosen {
     pub kernels: Vec<String>,
     /// First and last dispatch of each to count, from 1: after a warm-up where all have enough launches.
     pub dispatches: (u64, u64),
-    /// Launches of the chosen kernels together.
-    pub launches: u64,
+    /// Waves of 64 items of all launches of the chosen kernels; too few where geometries are not known.
+    pub waves: u64,
 }
 
 /// The kernels that hold 80 % of the kernel time, at most ten, and at least those that the page is about.
 pub fn chosen(records: &dyn Records) -> Chosen {
-    let mut times: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    #[derive(Default)]
+    struct Sums {
+        time: u64,
+        launches: u64,
+        waves: u64,
+    }
+    let mut times: BTreeMap<u32, Sums> = BTreeMap::new();
     let mut all = 0;
     for op in records.ops().filter(|op| op.is_kernel) {
         let sums = times.entry(op.name).or_default();
-        sums.0 += op.length();
-        sums.1 += 1;
+        sums.time += op.length();
+        sums.launches += 1;
+        let items: u64 = op.group.iter().map(|items| u64::from(*items)).product();
+        sums.waves = sums
+            .waves
+            .saturating_add(op.groups().saturating_mul(items.div_ceil(64)));
         all += op.length();
     }
-    let mut times: Vec<(u32, (u64, u64))> = times.into_iter().collect();
-    times.sort_by_key(|kernel| (std::cmp::Reverse(kernel.1.0), kernel.0));
+    let mut times: Vec<(u32, Sums)> = times.into_iter().collect();
+    times.sort_by_key(|kernel| (std::cmp::Reverse(kernel.1.time), kernel.0));
     let mut held = 0;
     let mut count = 0;
-    let is_wanted = |kernel: &&(u32, (u64, u64))| {
+    let is_wanted = |kernel: &&(u32, Sums)| {
         count += 1;
         let is_wanted = (held as f64) < all as f64 * SHARE || count <= SHOWN;
-        held += kernel.1.0;
+        held += kernel.1.time;
         is_wanted
     };
     let times: Vec<_> = times.iter().take_while(is_wanted).take(KERNELS).collect();
-    let least = times.iter().map(|kernel| kernel.1.1).min().unwrap_or(0);
+    let least = times
+        .iter()
+        .map(|kernel| kernel.1.launches)
+        .min()
+        .unwrap_or(0);
     let facts = records.facts();
     Chosen {
         kernels: times
             .iter()
             .map(|kernel| facts.name(kernel.0).to_owned())
             .collect(),
-        launches: times.iter().map(|kernel| kernel.1.1).sum(),
+        waves: times.iter().map(|kernel| kernel.1.waves).sum(),
         dispatches: if least >= 10 { (3, 10) } else { (1, 8) },
     }
 }

@@ -98,21 +98,18 @@ impl Sampling {
         })
     }
 
-    /// The interval. Where time is simulated kernels are short: the interval is as short as can be for a few launches, and longer for
-    /// many, so that there are about as many samples.
-    fn interval(&self, simulated_launches: Option<u64>) -> u64 {
-        /// Launches that are enough for samples as dense as can be.
-        const LAUNCHES: u64 = 4;
+    /// The interval. Where time is simulated kernels are short, and a sample is taken of each wave: the interval is as short as can be
+    /// for a few waves, and longer for many, so that there are about as many samples.
+    fn interval(&self, simulated_waves: Option<u64>) -> u64 {
+        /// Waves that are enough for samples as dense as can be: each has some hundred then.
+        const WAVES: u64 = 1024;
         let usual = match self.unit.as_str() {
             "time" => INTERVALS.0,
             _ => INTERVALS.1,
         };
         let usual = self.least.max(usual);
-        let interval = match simulated_launches {
-            Some(launches) => self
-                .least
-                .saturating_mul((launches / LAUNCHES).max(1))
-                .min(usual),
+        let interval = match simulated_waves {
+            Some(waves) => self.least.saturating_mul((waves / WAVES).max(1)).min(usual),
             None => usual,
         };
         if self.is_power_of_two {
@@ -258,13 +255,13 @@ impl Plan {
     }
 
     /// The runs after the first. `kernels` is an expression of the kernels to look at, `hottest` of one of them, `dispatches` the first
-    /// and the last to count of each, and `simulated_launches` how often they were launched on a simulated GPU.
+    /// and the last to count of each, and `simulated_waves` how many waves they had on a simulated GPU.
     pub(super) fn others(
         &self,
         kernels: &str,
         hottest: &str,
         dispatches: (u64, u64),
-        simulated_launches: Option<u64>,
+        simulated_waves: Option<u64>,
     ) -> Vec<PlannedRun> {
         let platform = self.platform.options();
         let words = |words: &[&str]| -> Vec<String> {
@@ -290,7 +287,7 @@ impl Plan {
             });
         }
         if let Some(sampling) = &self.sampling {
-            let interval = sampling.interval(simulated_launches).to_string();
+            let interval = sampling.interval(simulated_waves).to_string();
             runs.push(PlannedRun {
                 name: "samples",
                 what: "PC samples".to_owned(),
@@ -316,7 +313,7 @@ impl Plan {
                 is_capture: false,
                 times: 1,
             });
-            runs.extend(simulated_launches.and_then(|_| accesses(hottest)));
+            runs.extend(simulated_waves.and_then(|_| accesses(hottest)));
         }
         runs
     }
@@ -465,7 +462,7 @@ mod tests {
         };
         assert_eq!(sampling("time", 1, false).interval(Some(1)), 1);
         assert_eq!(sampling("time", 1, false).interval(None), 100);
-        assert_eq!(sampling("time", 1, false).interval(Some(40)), 10);
+        assert_eq!(sampling("time", 1, false).interval(Some(10 << 10)), 10);
         assert_eq!(sampling("time", 1, false).interval(Some(1 << 40)), 100);
         assert_eq!(sampling("cycle", 256, true).interval(Some(1)), 256);
         assert_eq!(sampling("cycle", 70_000, true).interval(None), 131_072);

@@ -152,7 +152,7 @@ pub(super) fn record(plan: &Plan, directory: &Path, command: &[OsString]) -> Res
     let found = chosen(&loaded);
     let is_simulated = loaded.facts().gpus.iter().any(|gpu| gpu.is_simulated);
     drop(loaded);
-    let simulated_launches = is_simulated.then_some(found.launches);
+    let simulated_waves = is_simulated.then_some(found.waves);
     if found.kernels.is_empty() {
         eprintln!("rpd: explain: the program ran no kernel; no further run is made");
         return Ok(true);
@@ -162,7 +162,7 @@ pub(super) fn record(plan: &Plan, directory: &Path, command: &[OsString]) -> Res
     let kernels = expression(&found.kernels);
     let hottest = expression(&found.kernels[..1]);
     let mut is_whole = true;
-    for run in plan.others(&kernels, &hottest, found.dispatches, simulated_launches) {
+    for run in plan.others(&kernels, &hottest, found.dispatches, simulated_waves) {
         let status = recorder.run(&run)?;
         if status != 0 {
             eprintln!(
