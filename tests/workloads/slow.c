@@ -387,7 +387,7 @@ static void late_rank(void) {
             HIP(hipSetDevice(rank));
             LAUNCH(work, linear(16), linear(ITEMS), 0, streams[rank], data[rank], 40);
             if (!clean && rank == LATE)
-                LAUNCH(work, linear(GROUPS), linear(ITEMS), 0, streams[rank], data[rank], 60);
+                LAUNCH(work, linear(GROUPS), linear(ITEMS), 0, streams[rank], data[rank], 900);
         }
         RCCL(ncclGroupStart());
         for (int rank = 0; rank < RANKS; ++rank)

@@ -239,7 +239,8 @@ fn graphs_are_in_json_and_perfetto_and_survive_a_merge() {
     assert_eq!(cells[1..5], ["1", "5", "15", "0"], "{row}");
 }
 
-/// Everything but graphs is the same whichever version of the SDK there is.
+/// Everything but graphs is the same whichever version of the SDK there is. Numbers of streams are those of the order in which threads
+/// make them.
 #[test]
 fn records_of_old_kinds_do_not_depend_on_the_version_of_the_sdk() {
     for (workload, arguments) in [
@@ -257,7 +258,7 @@ fn records_of_old_kinds_do_not_depend_on_the_version_of_the_sdk() {
             let database = outcome.database();
             [
                 "SELECT category, name, count(*) FROM regions_and_samples GROUP BY 1, 2 ORDER BY 1, 2",
-                "SELECT name, grid_x, workgroup_x, stream_id, count(*) FROM kernels GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
+                "SELECT name, grid_x, workgroup_x, count(*) FROM kernels GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
                 "SELECT name, size, count(*) FROM memory_copies GROUP BY 1, 2 ORDER BY 1, 2",
                 "SELECT type, level, size, count(*) FROM memory_allocations GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
             ]
