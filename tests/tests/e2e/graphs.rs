@@ -17,7 +17,7 @@ fn recorded(provider: &str, sdk: &str, options: &[&str], mode: &str) -> Outcome 
     .option(options)
     .env("RPD_SIM_SDK", sdk)
     .env("RPD_SIM_GPUS", "2")
-    .workload("graphs", &[mode])
+    .workload("graphs", [mode])
     .success()
 }
 
@@ -183,7 +183,7 @@ fn older_sdk_is_refused_where_graphs_are_requested_by_name() {
 #[test]
 fn graphs_are_in_json_and_perfetto_and_survive_a_merge() {
     let outcome = Rpd::new(["--hip-trace", "--kernel-trace", "-f", "json", "rocpd"])
-        .workload("graphs", &["launches"])
+        .workload("graphs", ["launches"])
         .success();
     let text = std::fs::read_to_string(outcome.file(".json")).expect("a file");
     let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -197,7 +197,7 @@ fn graphs_are_in_json_and_perfetto_and_survive_a_merge() {
     assert_eq!(kernels[1]["graph_node_id"]["handle"], 1);
     // A recording without graphs has an older schema: both go into one database.
     let other = Rpd::new(["--kernel-trace", "-f", "rocpd"])
-        .workload("launch-loop", &["10"])
+        .workload("launch-loop", ["10"])
         .success();
     let directory = tempfile::tempdir().expect("a directory");
     let merged = directory.path().join("merged.db");
@@ -271,7 +271,7 @@ fn records_of_old_kinds_do_not_depend_on_the_version_of_the_sdk() {
 fn events(options: &[&str], mode: &str) -> Outcome {
     Rpd::new(["--kernel-trace", "--hip-event-trace", "--provider", "sdk"])
         .option(options)
-        .workload("graphs", &[mode])
+        .workload("graphs", [mode])
         .success()
 }
 
@@ -342,7 +342,7 @@ fn files_of_a_run_in_csv_have_no_events_and_a_warning_says_so() {
 #[test]
 fn events_are_refused_where_the_provider_has_none() {
     let outcome =
-        Rpd::new(["--hip-event-trace", "--provider", "direct"]).workload("graphs", &["events"]);
+        Rpd::new(["--hip-event-trace", "--provider", "direct"]).workload("graphs", ["events"]);
     assert_ne!(outcome.code(), 0);
     assert!(
         outcome.stderr.contains("`direct` has no HIP events"),
@@ -351,7 +351,7 @@ fn events_are_refused_where_the_provider_has_none() {
     );
     let outcome = Rpd::new(["--hip-event-trace", "--provider", "sdk", "-f", "rocpd"])
         .env("RPD_SIM_SDK", "1.3")
-        .workload("graphs", &["events"])
+        .workload("graphs", ["events"])
         .success();
     let note = "HIP_EVENT is not recorded: this provider does not have it; ROCprofiler-SDK 1.4";
     assert!(outcome.stderr.contains(note), "{}", outcome.stderr);

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -9,6 +10,7 @@ use anyhow::{Context as _, Result};
 use rpd_analysis::explain::chosen;
 use rpd_analysis::records::Records as _;
 use rpd_core::text::os_text;
+use rpd_formats::file::PendingFile;
 use rpd_spool::regular_file;
 use serde::{Deserialize, Serialize};
 
@@ -79,12 +81,12 @@ impl Manifest {
 
     /// Writes it under its name when it is whole.
     fn write(&self, directory: &Path) -> Result<()> {
-        let path = directory.join(FILE);
-        let new = directory.join(".explain.json.new");
+        let mut file = PendingFile::create(directory.join(FILE))?;
         let text = serde_json::to_string_pretty(self)?;
-        fs::write(&new, text + "\n")
-            .and_then(|()| fs::rename(&new, &path))
-            .with_context(|| format!("{} cannot be written", path.display()))
+        writeln!(file.file(), "{text}")
+            .with_context(|| format!("{} cannot be written", file.path().display()))?;
+        file.finish()?;
+        Ok(())
     }
 }
 

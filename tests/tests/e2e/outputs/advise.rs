@@ -203,7 +203,7 @@ fn missing(answer: &Value, rule: &str) -> Option<String> {
 fn counters_that_the_answer_names_let_it_judge() {
     let traced = record(Rpd::new(TRACES), "banks", false, 1);
     let database: PathBuf = traced.file("x_results.db");
-    let answer = advise(&[database.clone()]);
+    let answer = advise(std::slice::from_ref(&database));
     let options = missing(&answer, "lds-conflicts").expect("not judged");
     let options: Vec<&str> = options.split(' ').collect();
     let counted = record(Rpd::new(options), "banks", false, 1);
