@@ -60,7 +60,7 @@ impl std::fmt::Display for Limit<'_> {
     }
 }
 
-/// What people call a unit of [`Figure::name`].
+/// What people call a unit of [`Figure::name`](super::Figure::name).
 pub fn unit_label(name: &str) -> String {
     match name {
         "valu" | "mfma" | "lds" | "l1" | "l2" => name.to_uppercase(),
