@@ -179,7 +179,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         #[cfg(feature = "parquet")]
         dataset::add(&given, directory, &paths, window.as_ref())?;
         #[cfg(not(feature = "parquet"))]
-        return Err(super::without_parquet().context(directory.display().to_string()));
+        super::parquet::add_to_dataset(directory)?;
         return Ok(exit_status::SUCCESS);
     }
     if given.one_timeline {

@@ -16,6 +16,7 @@ pub(crate) mod hot;
 pub(crate) mod idle;
 pub(crate) mod live;
 pub(crate) mod merge;
+mod parquet;
 pub(crate) mod query;
 pub(crate) mod record_rpd_file;
 pub(crate) mod rocpd;
@@ -357,13 +358,6 @@ fn each_recording_of(
         take(index, session, settings)?;
     }
     Ok(())
-}
-
-/// The error of options that write Parquet in a build without it.
-#[cfg(not(feature = "parquet"))]
-fn without_parquet() -> anyhow::Error {
-    let format = rpd_core::options::Format::Parquet;
-    rpd_formats::WriteError::NotBuilt { format }.into()
 }
 
 /// The destination that an option of the sub-command `name` gives; standard output without one. `inputs`: as of

@@ -13,6 +13,7 @@ use rpd_spool::access_trace::{AccessTrace, DIRECTORY, KERNELS_FILE};
 use rpd_spool::demangle::demangle_any;
 use rpd_symbols::code::{AccessReport, LineAccesses, access_report};
 
+use crate::commands::parquet::write_cells;
 use crate::commands::tables::{TableOptions, note, printer};
 use crate::commands::{Form, write_output};
 use crate::exit_status::{DAMAGED, FAILED, SUCCESS};
@@ -174,12 +175,7 @@ pub(super) fn show(named: &Path, capture: &Path, options: &AccessOptions) -> Res
     let view = (options.tables).view(look, Unit::Nsec, Compat::None, &output, None);
     if let Some(parquet) = parquet {
         let is_standard_output = parquet.is_standard_output();
-        #[cfg(feature = "parquet")]
-        let path = rpd_formats::parquet::write_cells(parquet, &columns(), &rows(&report))?;
-        #[cfg(not(feature = "parquet"))]
-        let path: PathBuf = return Err(
-            crate::commands::without_parquet().context(parquet.path().display().to_string())
-        );
+        let path = write_cells(parquet, &columns(), &rows(&report))?;
         if !is_standard_output {
             notice!("rpd: wrote {}", crate::report::shown(&path));
         }
