@@ -125,6 +125,26 @@ impl Facts {
         self.names.get(name as usize).map_or("", String::as_str)
     }
 
+    /// The thread with this index; the first process and no id when there is none.
+    pub fn thread(&self, thread: u32) -> Thread {
+        self.threads
+            .get(thread as usize)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Id of the process with this index; `None` when there is none.
+    pub fn pid(&self, process: u32) -> Option<u32> {
+        let process = self.processes.get(process as usize);
+        process.map(|process| process.pid)
+    }
+
+    /// Guid of the recording of the process with this index; empty when there is none.
+    pub fn guid(&self, process: u32) -> &str {
+        let process = self.processes.get(process as usize);
+        process.map_or("", |process| &process.guid)
+    }
+
     /// The number of a pass, from 1: of the recording among those with counters or samples, or of all where none has them.
     pub fn pass(&self, process: u32) -> usize {
         let has_evidence = |process: &&Process| process.has_evidence;

@@ -174,11 +174,6 @@ fn part(sums: &ScopeSums) -> Value {
     }
 }
 
-fn guid(facts: &Facts, process: u32) -> &str {
-    let process = facts.processes.get(process as usize);
-    process.map_or("", |process| &process.guid)
-}
-
 impl Gaps {
     /// The gaps as an answer.
     pub fn answer(&self, records: &dyn Records) -> Answer {
@@ -337,7 +332,7 @@ impl Gaps {
         let process = gap.opener.map_or(NONE, |op| op.process);
         let mut row = parts_of(&gap.parts);
         let name = format!("gpu:{}{}", gpu.number, part_key(sums));
-        row.key = key(&[&"gap", &guid(facts, process), &name, &gap.start]).into();
+        row.key = key(&[&"gap", &facts.guid(process), &name, &gap.start]).into();
         row.gpu = gpu.number.into();
         row.part = part(sums);
         row.start_ns = gap.start.into();
@@ -350,7 +345,7 @@ impl Gaps {
         row.opener = gap.opener.map(|op| facts.name(op.name)).into();
         let opener = |op: crate::records::Op| {
             let kind = if op.is_kernel { "kernel" } else { "copy" };
-            key(&[&kind, &guid(facts, op.process), &op.id])
+            key(&[&kind, &facts.guid(op.process), &op.id])
         };
         row.opener_key = gap.opener.map(opener).into();
         let thread = launch.and_then(|launch| facts.threads.get(launch.thread as usize));

@@ -133,10 +133,7 @@ fn optional(number: u32) -> Value {
 }
 
 fn op_key(facts: &Facts, op: &Op) -> Value {
-    let guid = facts
-        .processes
-        .get(op.process as usize)
-        .map_or("", |process| &process.guid);
+    let guid = facts.guid(op.process);
     let kind = if op.is_kernel { "kernel" } else { "copy" };
     key(&[&kind, &guid, &op.id]).into()
 }

@@ -29,26 +29,16 @@ pub(in crate::stats) fn api_sum(context: &Context<'_>) -> Rows {
 pub(in crate::stats) fn api_trace(context: &Context<'_>) -> Rows {
     let facts = context.facts();
     let rows = context.records.calls().take(context.limit).map(|call| {
-        let thread = facts
-            .threads
-            .get(call.thread as usize)
-            .copied()
-            .unwrap_or_default();
-        let process = facts.processes.get(thread.process as usize);
+        let thread = facts.thread(call.thread);
         ApiTraceRow {
             start_ns: call.start.into(),
             duration_ns: call.end.saturating_sub(call.start).into(),
             name: facts.name(call.name).into(),
             result: Value::Null,
             corr_id: call.id.into(),
-            pid: process.map(|process| process.pid).into(),
+            pid: facts.pid(thread.process).into(),
             tid: thread.tid.into(),
-            key: key(&[
-                &"call",
-                &process.map_or("", |process| &process.guid),
-                &call.id,
-            ])
-            .into(),
+            key: key(&[&"call", &facts.guid(thread.process), &call.id]).into(),
         }
         .cells()
     });

@@ -90,15 +90,8 @@ pub(in crate::stats) fn kern_exec_sum(context: &Context<'_>) -> Rows {
     let rows = groups
         .into_iter()
         .map(|((thread, gpu, api, name), mut values)| {
-            let thread = facts
-                .threads
-                .get(thread as usize)
-                .copied()
-                .unwrap_or_default();
-            let pid = facts
-                .processes
-                .get(thread.process as usize)
-                .map(|process| process.pid);
+            let thread = facts.thread(thread);
+            let pid = facts.pid(thread.process);
             let number = facts.gpus[gpu as usize].number;
             let (api, name) = (facts.name(api), facts.name(name));
             let (count, qcount) = (values[3].count(), values[2].count());
@@ -163,11 +156,7 @@ pub(in crate::stats) fn kern_exec_trace(context: &Context<'_>) -> Rows {
             kernel_start_ns: op.start.into(),
             kernel_dur_ns: kernel.into(),
             total_dur_ns: total.into(),
-            pid: facts
-                .processes
-                .get(op.process as usize)
-                .map(|process| process.pid)
-                .into(),
+            pid: facts.pid(op.process).into(),
             tid: thread.map(|thread| thread.tid).into(),
             device: facts.gpus[op.gpu as usize].number.into(),
             api: facts.name(launch.name).into(),

@@ -67,11 +67,7 @@ fn view(facts: &Facts, op: &Op) -> Vec<Value> {
         start_ns: op.start.into(),
         end_ns: op.end.into(),
         duration_ns: op.length().into(),
-        pid: facts
-            .processes
-            .get(op.process as usize)
-            .map(|process| process.pid)
-            .into(),
+        pid: facts.pid(op.process).into(),
         tid: thread.map(|thread| thread.tid).into(),
         gpu: facts.gpus[op.gpu as usize].number.into(),
         queue: optional(op.queue),
@@ -98,25 +94,15 @@ pub(in crate::stats) fn copy(context: &Context<'_>) -> Rows {
 pub(in crate::stats) fn api(context: &Context<'_>) -> Rows {
     let facts = context.facts();
     let rows = context.records.calls().take(context.limit).map(|call| {
-        let thread = facts
-            .threads
-            .get(call.thread as usize)
-            .copied()
-            .unwrap_or_default();
-        let process = facts.processes.get(thread.process as usize);
+        let thread = facts.thread(call.thread);
         ViewRow {
             start_ns: call.start.into(),
             end_ns: call.end.into(),
             duration_ns: call.end.saturating_sub(call.start).into(),
-            pid: process.map(|process| process.pid).into(),
+            pid: facts.pid(thread.process).into(),
             tid: thread.tid.into(),
             name: facts.name(call.name).into(),
-            key: key(&[
-                &"call",
-                &process.map_or("", |process| &process.guid),
-                &call.id,
-            ])
-            .into(),
+            key: key(&[&"call", &facts.guid(thread.process), &call.id]).into(),
             ..ViewRow::default()
         }
         .cells()
