@@ -2,6 +2,7 @@
 
 mod by;
 mod graphs;
+mod ready;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -98,7 +99,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let paths = given.inputs.paths(NAME)?;
     let window = given.window.resolve(NAME, &paths)?;
     if let Some(group_by) = given.by {
-        let files = by::Files {
+        let files = ready::Files {
             directory,
             prefix: output_file.filter(|name| !name.is_empty()),
         };
@@ -106,7 +107,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         return Ok(0);
     }
     if given.graphs {
-        let files = by::Files {
+        let files = ready::Files {
             directory,
             prefix: output_file.filter(|name| !name.is_empty()),
         };

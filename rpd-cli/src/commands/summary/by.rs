@@ -1,7 +1,5 @@
 //! `rpd summary --by`: the tables by rank or by host, and what ranks differ in.
 
-use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -9,18 +7,16 @@ use clap::ValueEnum;
 use rpd_core::compat::Compat;
 use rpd_core::session::{LoadOptions, Window};
 use rpd_formats::rocpd::read::{Database, InputFile};
-use rpd_formats::table::{Cell, Column, ColumnKind, Printer, View};
+use rpd_formats::table::{Cell, Column, ColumnKind};
 use rpd_ranks::{
     Alignment, By, GroupTotal, Groups, Imbalance, Member, Straggler, Waits, imbalances, stragglers,
     waits,
 };
 use rpd_summary::database::{DatabaseSummary, DatabaseSums, SummaryTable};
 
-use super::super::tables::{note, printer};
-use super::super::{
-    Form, destination, each_recording_of, note_left_out, with_ending, write_output,
-};
-use super::{Arguments, NAME, columns, figures, file_prefix};
+use super::super::{each_recording_of, note_left_out};
+use super::ready::{Files, Table, write};
+use super::{Arguments, columns, figures};
 use crate::failure::Failure;
 
 /// What the rows of tables are.
@@ -49,21 +45,8 @@ impl GroupBy {
     }
 }
 
-/// Destination of tables in files.
-pub(super) struct Files {
-    pub(super) directory: PathBuf,
-    pub(super) prefix: Option<OsString>,
-}
-
 /// Tables whose names are compared among groups: kernels and regions.
 const COMPARED: [(&str, &str); 2] = [("kernels", "kernel"), ("markers", "region")];
-
-/// A table that is ready to be printed.
-struct Table {
-    name: String,
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
-}
 
 /// Everything that the tables are made of.
 struct Found {
@@ -90,32 +73,7 @@ pub(super) fn run(
     tables.extend(of_groups.iter().map(|table| found.by_group(table)));
     tables.extend(found.differences(&of_groups));
     tables.extend(found.waited());
-    let form = given.format;
-    if form == Form::Table {
-        let path = files.prefix.as_ref();
-        let path = path.map(|name| with_ending(&files.directory, name, ".txt"));
-        let output = destination(NAME, path.as_deref(), paths)?;
-        let view = given.view(compat, &output);
-        check_sort(&tables, &view)?;
-        write_output(output, compat, |out| {
-            for table in tables {
-                writeln!(out, "\n{}:", table.name.to_uppercase())?;
-                print(table, &view, out)?;
-            }
-            Ok(())
-        })?;
-    } else {
-        let prefix = file_prefix(files.prefix.clone())?;
-        let usual = destination::<&Path>(NAME, None, [])?;
-        check_sort(&tables, &given.view(compat, &usual))?;
-        for table in tables {
-            let ending = format!("{}.{}", table.name, form.table_format().extension());
-            let path = with_ending(&files.directory, &prefix, &ending);
-            let output = destination(NAME, Some(&path), paths)?;
-            let view = given.view(compat, &output);
-            write_output(output, compat, |out| print(table, &view, out))?;
-        }
-    }
+    write(tables, given, files, paths, compat)?;
     // Last, where they are seen.
     for sentence in sentences {
         eprintln!("rpd: {sentence}");
@@ -449,36 +407,4 @@ impl Found {
 fn view_of(name: &str) -> &str {
     name.trim_end_matches("_by_rank")
         .trim_end_matches("_summary")
-}
-
-fn print(table: Table, view: &View, out: &mut dyn Write) -> Result<()> {
-    let mut printer = printer(NAME, &view_for(&table, view), table.columns, out)?;
-    for row in table.rows {
-        printer.row(row)?;
-    }
-    note(NAME, view.format, &printer.finish()?);
-    Ok(())
-}
-
-/// Whether a table has the column that is to order the rows.
-fn can_be_sorted(table: &Table, view: &View) -> bool {
-    Printer::new(view, table.columns.clone(), std::io::sink()).is_ok()
-}
-
-/// The view of a table: one that does not have the column keeps its order, because others have it.
-fn view_for(table: &Table, view: &View) -> View {
-    let sort = view.sort.clone();
-    View {
-        sort: sort.filter(|_| can_be_sorted(table, view)),
-        ..view.clone()
-    }
-}
-
-/// Refuses a column that no table has.
-fn check_sort(tables: &[Table], view: &View) -> Result<()> {
-    let any = tables.iter().any(|table| can_be_sorted(table, view));
-    match tables.first().filter(|_| !any) {
-        Some(first) => printer(NAME, view, first.columns.clone(), std::io::sink()).map(drop),
-        None => Ok(()),
-    }
 }

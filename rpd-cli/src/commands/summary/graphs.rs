@@ -1,7 +1,6 @@
 //! `rpd summary --graphs`: what graphs add up to, each and by node.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -12,18 +11,10 @@ use rpd_core::session::{KernelLabels, LoadOptions, Session, Window};
 use rpd_formats::rocpd::read::InputFile;
 use rpd_formats::table::{Cell, Column, ColumnKind};
 
-use super::super::tables::{note, printer};
-use super::super::{Form, destination, each_recording_of, with_ending, write_output};
-use super::by::Files;
-use super::{Arguments, NAME, file_prefix};
+use super::super::each_recording_of;
+use super::Arguments;
+use super::ready::{Files, Table, write};
 use crate::failure::Failure;
-
-/// A table that is ready to be printed.
-struct Table {
-    name: &'static str,
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
-}
 
 /// An executable graph of a process.
 type GraphKey = (u64, u32);
@@ -139,7 +130,7 @@ impl Sums {
         });
         [
             Table {
-                name: "graphs",
+                name: "graphs".to_owned(),
                 columns: [
                     (Number, "ProcessID"),
                     (Number, "Graph"),
@@ -154,7 +145,7 @@ impl Sums {
                 rows: graphs.collect(),
             },
             Table {
-                name: "graph_nodes",
+                name: "graph_nodes".to_owned(),
                 columns: [
                     (Number, "ProcessID"),
                     (Number, "Graph"),
@@ -211,37 +202,5 @@ pub(super) fn run(
         )
         .into());
     }
-    let form = given.format;
-    if form == Form::Table {
-        let path = files.prefix.as_ref();
-        let path = path.map(|name| with_ending(&files.directory, name, ".txt"));
-        let output = destination(NAME, path.as_deref(), paths)?;
-        let view = given.view(compat, &output);
-        write_output(output, compat, |out| {
-            for table in sums.tables() {
-                writeln!(out, "\n{}:", table.name.to_uppercase())?;
-                print(table, &view, out)?;
-            }
-            Ok(())
-        })?;
-        return Ok(());
-    }
-    let prefix = file_prefix(files.prefix.clone())?;
-    for table in sums.tables() {
-        let ending = format!("{}.{}", table.name, form.table_format().extension());
-        let path = with_ending(&files.directory, &prefix, &ending);
-        let output = destination(NAME, Some(&path), paths)?;
-        let view = given.view(compat, &output);
-        write_output(output, compat, |out| print(table, &view, out))?;
-    }
-    Ok(())
-}
-
-fn print(table: Table, view: &rpd_formats::table::View, out: &mut dyn Write) -> Result<()> {
-    let mut printer = printer(NAME, view, table.columns, out)?;
-    for row in table.rows {
-        printer.row(row)?;
-    }
-    note(NAME, view.format, &printer.finish()?);
-    Ok(())
+    write(sums.tables().into(), given, files, paths, compat)
 }
