@@ -480,7 +480,8 @@ c_struct! {
 }
 
 c_struct! {
-    /// As [`rocprofiler_buffer_tracing_hip_graph_record_t`], with a correlation id of 16 bytes.
+    /// A launch of a HIP graph that succeeded, in SDKs whose records of launches have a correlation id of 16 bytes; later ones have
+    /// [`rocprofiler_buffer_tracing_hip_graph_record_t`].
     struct rocprofiler_buffer_tracing_hip_graph_async_record_t {
         /// Meaningful bytes of this struct: 88.
         pub size: u64,
