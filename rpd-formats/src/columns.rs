@@ -14,7 +14,6 @@ pub(crate) trait Columns<Cells> {
 }
 
 /// Records of one kind that become a table that is stored column by column. `Table` takes whole columns.
-#[cfg(any(feature = "parquet", test))]
 pub(crate) trait StoredColumns<Table> {
     /// Gives each column to `table`: its name, and how its value is found for each row.
     fn append_to(&self, table: &mut Table);

@@ -71,7 +71,6 @@ mod json;
 mod operations;
 pub mod otf2;
 mod output;
-#[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod perfetto;
 pub mod progress;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rpd_core::naming::Target;
-use rpd_core::options::{Format, Options};
+use rpd_core::options::Options;
 use rpd_core::session::Session;
 use rpd_core::stats::SessionStats;
 
@@ -108,23 +108,12 @@ pub enum WriteError {
         /// The library's text for the error.
         reason: String,
     },
-    /// This build has no writer for the format.
-    #[error(
-        "cannot write {}: this program was built without the feature `{}` of rpd-formats; build it with that feature",
-        format.word(),
-        format.word()
-    )]
-    NotBuilt {
-        /// The format, whose word is also the name of the feature.
-        format: Format,
-    },
     /// The writer of Parquet files refused.
-    #[cfg(feature = "parquet")]
     #[error("cannot write {path}: {source}")]
     Parquet {
         /// Path of the file.
         path: PathBuf,
-        /// Error that polars reported.
-        source: polars::error::PolarsError,
+        /// Error of the writer or of the file below it.
+        source: parquet::errors::ParquetError,
     },
 }

@@ -51,15 +51,6 @@ pub struct FormatEntry {
     writer: Writer,
 }
 
-#[cfg(feature = "parquet")]
-const PARQUET: Writer = crate::parquet::write;
-/// In place of the writer that this build does not have.
-#[cfg(not(feature = "parquet"))]
-const PARQUET: Writer = |_| {
-    let format = Format::Parquet;
-    Err(WriteError::NotBuilt { format })
-};
-
 /// The registry entry of a format.
 pub const fn entry(format: Format) -> FormatEntry {
     // No `_`: a new format states each of its properties here, or does not compile.
@@ -110,7 +101,7 @@ pub const fn entry(format: Format) -> FormatEntry {
             arguments: false,
             statistics: StatisticsUse::Unused,
             library: None,
-            writer: PARQUET,
+            writer: crate::parquet::write,
         },
         Format::Html => FormatEntry {
             note: "a page to look at",

@@ -18,7 +18,7 @@ pub const PACKAGES: [&str; 6] = [
 ];
 
 /// Selects what to build so that dependencies get the features that `cargo test --workspace` gives them. With another
-/// selection some features differ, and everything that depends on them, polars included, is built a second time.
+/// selection some features differ, and everything that depends on them, SQLite included, is built a second time.
 pub const SAME_DEPENDENCIES: &str = "--workspace";
 
 /// The root of the source tree.

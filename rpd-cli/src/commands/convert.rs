@@ -1,6 +1,5 @@
 //! `rpd convert`: writes the outputs of a run from its database.
 
-#[cfg(feature = "parquet")]
 mod dataset;
 mod joint;
 
@@ -176,10 +175,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             let text = format!("{NAME}: --dataset is for -f parquet and no other format");
             return Err(Failure::usage(text).into());
         }
-        #[cfg(feature = "parquet")]
         dataset::add(&given, directory, &paths, window.as_ref())?;
-        #[cfg(not(feature = "parquet"))]
-        super::parquet::add_to_dataset(directory)?;
         return Ok(exit_status::SUCCESS);
     }
     if given.one_timeline {

@@ -16,7 +16,6 @@ pub(crate) mod hot;
 pub(crate) mod idle;
 pub(crate) mod live;
 pub(crate) mod merge;
-mod parquet;
 pub(crate) mod query;
 pub(crate) mod record_rpd_file;
 pub(crate) mod rocpd;

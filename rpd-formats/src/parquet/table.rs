@@ -1,10 +1,16 @@
 //! Writer of a Parquet file: rows in groups, columns made group by group.
 
+use std::io::Write;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use polars::prelude::*;
-use polars_io::prelude::*;
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use rpd_core::ids::StringId;
 use rpd_core::session::ExtendedStrings;
 use rpd_core::storage::by_id::ById;
@@ -12,12 +18,67 @@ use rpd_core::storage::by_id::ById;
 use crate::file::PendingFile;
 use crate::{WriteError, progress};
 
-/// Number of rows of a group: enough for encodings to pay, few enough for columns to be small. polars holds the columns
-/// of a group several times, with all their texts.
+/// Number of rows of a group: enough for encodings to pay, few enough for its columns, which are in memory together, to be small.
 const GROUP: usize = 1 << 16;
 
 /// Most bytes of texts in the columns of a group; a group with more is made of fewer rows.
 const GROUP_TEXTS: usize = 8 << 20;
+
+/// Name of the only group in a schema; readers ignore it.
+const SCHEMA: &str = "schema";
+
+/// A column of a group. All columns are optional in the file, so that files of one table always have one schema.
+struct Column {
+    name: String,
+    /// For each row 1 where it has a value, otherwise 0.
+    levels: Vec<i16>,
+    values: Values,
+}
+
+/// The values of the rows that have one.
+enum Values {
+    Integers(Vec<i64>),
+    Floats(Vec<f64>),
+    /// Equal texts share their bytes.
+    Texts(Vec<ByteArray>),
+}
+
+impl Column {
+    fn schema(&self) -> ParquetResult<TypePtr> {
+        let (physical, logical) = match self.values {
+            Values::Integers(_) => (PhysicalType::INT64, None),
+            Values::Floats(_) => (PhysicalType::DOUBLE, None),
+            Values::Texts(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let column = Type::primitive_type_builder(&self.name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical);
+        Ok(Arc::new(column.build()?))
+    }
+
+    fn write<W: Write + Send>(
+        &self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> ParquetResult<()> {
+        let Some(mut column) = group.next_column()? else {
+            let text = format!("no place for the column {}", self.name);
+            return Err(ParquetError::General(text));
+        };
+        let levels = Some(self.levels.as_slice());
+        match &self.values {
+            Values::Integers(values) => column
+                .typed::<Int64Type>()
+                .write_batch(values, levels, None)?,
+            Values::Floats(values) => column
+                .typed::<DoubleType>()
+                .write_batch(values, levels, None)?,
+            Values::Texts(values) => column
+                .typed::<ByteArrayType>()
+                .write_batch(values, levels, None)?,
+        };
+        column.close()
+    }
+}
 
 /// A group of rows in the making.
 pub(super) struct Rows<'p> {
@@ -25,12 +86,10 @@ pub(super) struct Rows<'p> {
     texts: &'p ExtendedStrings<'p>,
     /// Place of each text in the column that is being made plus 1, by id of the text; 0 when the column does not have
     /// it.
-    places: &'p mut ById<IdxSize>,
+    places: &'p mut ById<u32>,
     columns: Vec<Column>,
     /// Bytes of the texts in the columns so far.
     bytes: usize,
-    /// Why a column could not be made.
-    error: Option<PolarsError>,
 }
 
 /// Each method makes a column of this name; the function gives its value in a row.
@@ -40,57 +99,78 @@ impl Rows<'_> {
         self.bytes > GROUP_TEXTS && self.range.len() > 1
     }
 
+    /// Adds a column, given the value of each row.
+    fn add<T>(
+        &mut self,
+        name: &str,
+        kind: fn(Vec<T>) -> Values,
+        value: impl Fn(usize) -> Option<T>,
+    ) {
+        let mut levels = Vec::with_capacity(self.range.len());
+        let mut values = Vec::with_capacity(self.range.len());
+        for row in self.range.clone() {
+            let value = value(row);
+            levels.push(i16::from(value.is_some()));
+            values.extend(value);
+        }
+        self.columns.push(Column {
+            name: name.to_owned(),
+            levels,
+            values: kind(values),
+        });
+    }
+
     /// Adds a column of numbers. Unsigned numbers keep their bits, as in the database: engines differ in their unsigned
     /// types.
     pub(super) fn integers(&mut self, name: &str, value: impl Fn(usize) -> u64) {
-        let values: Vec<i64> = self
-            .range
-            .clone()
-            .map(|row| value(row).cast_signed())
-            .collect();
-        self.columns.push(Column::new(name.into(), values));
+        self.optional_integers(name, |row| Some(value(row).cast_signed()));
     }
 
     /// Adds a column of numbers that may be absent.
     pub(super) fn optional_integers(&mut self, name: &str, value: impl Fn(usize) -> Option<i64>) {
-        let values: Vec<Option<i64>> = self.range.clone().map(value).collect();
-        self.columns.push(Column::new(name.into(), values));
+        self.add(name, Values::Integers, value);
     }
 
     /// Adds a column of floating-point numbers.
     pub(super) fn floats(&mut self, name: &str, value: impl Fn(usize) -> f64) {
-        let values: Vec<f64> = self.range.clone().map(value).collect();
-        self.columns.push(Column::new(name.into(), values));
+        self.optional_floats(name, |row| Some(value(row)));
     }
 
     /// Adds a column of floating-point numbers that may be absent.
     pub(super) fn optional_floats(&mut self, name: &str, value: impl Fn(usize) -> Option<f64>) {
-        let values: Vec<Option<f64>> = self.range.clone().map(value).collect();
-        self.columns.push(Column::new(name.into(), values));
+        self.add(name, Values::Floats, value);
     }
 
     /// Adds a column of texts that may be absent.
     pub(super) fn optional_texts(&mut self, name: &str, text: impl Fn(usize) -> Option<String>) {
-        let texts: Vec<Option<String>> = self.range.clone().map(text).collect();
-        self.columns.push(Column::new(name.into(), texts));
+        let bytes = |row| text(row).map(|text| ByteArray::from(text.into_bytes()));
+        self.add(name, Values::Texts, bytes);
     }
 
     /// Adds a column of texts, given by their ids.
     pub(super) fn texts(&mut self, name: &str, id: impl Fn(usize) -> Option<u32>) {
         // Each text once: rows share its bytes.
-        let mut used: Vec<u32> = Vec::new();
-        let rows = self.range.clone().map(|row| {
-            let id = id(row)?;
-            let place = self.places.get_mut(id)?;
+        let mut used: Vec<ByteArray> = Vec::new();
+        let mut ids: Vec<u32> = Vec::new();
+        let mut levels = Vec::with_capacity(self.range.len());
+        let mut values = Vec::with_capacity(self.range.len());
+        for row in self.range.clone() {
+            let id = id(row);
+            let place = id.and_then(|id| Some((id, self.places.get_mut(id)?)));
+            levels.push(i16::from(place.is_some()));
+            let Some((id, place)) = place else {
+                continue;
+            };
             if *place == 0 {
-                used.push(id);
-                self.bytes += self.texts.get(StringId(id)).len();
-                *place = used.len() as IdxSize;
+                let text = self.texts.get(StringId(id));
+                self.bytes += text.len();
+                used.push(ByteArray::from(text));
+                ids.push(id);
+                *place = ids.len() as u32;
             }
-            Some(*place - 1)
-        });
-        let rows: Vec<Option<IdxSize>> = rows.collect();
-        for &id in &used {
+            values.push(used[*place as usize - 1].clone());
+        }
+        for id in ids {
             if let Some(place) = self.places.get_mut(id) {
                 *place = 0;
             }
@@ -98,21 +178,16 @@ impl Rows<'_> {
         if self.is_too_long() {
             return;
         }
-        let rows = IdxCa::new("".into(), rows);
-        let used = used.into_iter().map(|id| self.texts.get(StringId(id)));
-        match StringChunked::from_iter_values("".into(), used).take(&rows) {
-            Ok(mut texts) => {
-                texts.rename(name.into());
-                self.columns.push(texts.into_column());
-            }
-            Err(error) => self.error = Some(error),
-        }
+        self.columns.push(Column {
+            name: name.to_owned(),
+            levels,
+            values: Values::Texts(values),
+        });
     }
 
     /// Makes a column of texts that are all different.
     pub(super) fn own_texts(&mut self, name: &str, text: impl Fn(usize) -> String) {
-        let texts: Vec<String> = self.range.clone().map(text).collect();
-        self.columns.push(Column::new(name.into(), texts));
+        self.optional_texts(name, |row| Some(text(row)));
     }
 }
 
@@ -138,9 +213,11 @@ fn fill(
     height: usize,
     texts: &ExtendedStrings<'_>,
     columns: impl Fn(&mut Rows<'_>),
-) -> PolarsResult<()> {
+) -> ParquetResult<()> {
     let mut places = ById::zeros(texts.len(), texts.storage());
-    let mut frame = |mut range: Range<usize>| -> PolarsResult<DataFrame> {
+    // The columns of the rows from `begin`, and the end of these rows.
+    let mut group = |begin: usize| -> (Vec<Column>, usize) {
+        let mut range = begin..height.min(begin + GROUP);
         loop {
             let mut rows = Rows {
                 range: range.clone(),
@@ -148,32 +225,53 @@ fn fill(
                 places: &mut places,
                 columns: Vec::new(),
                 bytes: 0,
-                error: None,
             };
             columns(&mut rows);
-            if let Some(error) = rows.error {
-                return Err(error);
-            }
             if !rows.is_too_long() {
-                return DataFrame::new(range.len(), rows.columns);
+                return (rows.columns, range.end);
             }
             // The texts of so many rows take too much memory: half of the rows make the group.
             range.end -= range.len() / 2;
         }
     };
-    let mut begin = 0;
     // The writer needs the schema, which the first group has even without rows.
-    let mut group = frame(0..height.min(GROUP))?;
-    let mut writer = ParquetWriter::new(file.file()).batched(group.schema())?;
-    loop {
-        writer.write_batch(&group)?;
-        begin += group.height();
-        progress::advance(group.height() as u64);
-        if begin >= height {
-            break;
+    let (mut made, mut end) = group(0);
+    let fields = made.iter().map(Column::schema);
+    let schema = Type::group_type_builder(SCHEMA)
+        .with_fields(fields.collect::<ParquetResult<_>>()?)
+        .build()?;
+    let properties = properties(&made);
+    let mut writer =
+        SerializedFileWriter::new(file.file(), Arc::new(schema), Arc::new(properties))?;
+    let mut begin = 0;
+    while begin < height {
+        let mut rows = writer.next_row_group()?;
+        for column in &made {
+            column.write(&mut rows)?;
         }
-        group = frame(begin..height.min(begin + GROUP))?;
+        rows.close()?;
+        progress::advance((end - begin) as u64);
+        begin = end;
+        if begin < height {
+            (made, end) = group(begin);
+        }
     }
-    writer.finish()?;
+    writer.close()?;
     Ok(())
+}
+
+/// Encodings of a file with these columns.
+fn properties(columns: &[Column]) -> WriterProperties {
+    let mut properties =
+        WriterProperties::builder().set_compression(Compression::ZSTD(Default::default()));
+    for column in columns {
+        // Ids and times grow by little from row to row, and a dictionary of them would be as long as they are.
+        if let Values::Integers(_) = column.values {
+            let path = ColumnPath::from(column.name.as_str());
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    properties.build()
 }

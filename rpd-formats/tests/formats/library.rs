@@ -1,7 +1,6 @@
 //! Use of the crates by programs other than `rpd`: the examples, and what such programs compile.
 
 use std::path::Path;
-use std::process::Command;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -85,55 +84,4 @@ fn slowest_kernels_of_an_original_database_are_those_of_its_view() {
     assert_eq!(rows.len(), 4);
     let listed: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(listed, rows);
-}
-
-#[cfg(not(feature = "parquet"))]
-#[test]
-fn parquet_without_its_feature_is_refused() {
-    use rpd_core::ids::Nanoseconds;
-    use rpd_core::naming::Target;
-    use rpd_core::options::{Format, Options};
-    use rpd_core::session::{DispatchRow, Session};
-
-    let directory = tempfile::tempdir().expect("a directory");
-    let mut session = Session::new();
-    session.dispatches.push(DispatchRow {
-        end: Nanoseconds(1),
-        ..DispatchRow::default()
-    });
-    let output = rpd_formats::Output {
-        session: &session,
-        stats: None,
-        options: &Options::default(),
-        target: &Target {
-            directory: directory.path().to_owned(),
-            prefix: "p".to_owned(),
-        },
-    };
-    let error = rpd_formats::write(Format::Parquet, &output).expect_err("no writer");
-    let expected = "cannot write parquet: this program was built without the feature `parquet` of rpd-formats; \
-        build it with that feature";
-    assert_eq!(error.to_string(), expected);
-}
-
-#[test]
-fn libraries_depend_on_polars_for_parquet_only() {
-    let cargo = std::env::var_os("CARGO").expect("set by cargo");
-    let has_polars = |arguments: &[&str]| {
-        let output = Command::new(&cargo)
-            .args(["tree", "--offline", "--locked", "--edges", "normal"])
-            .args(["--prefix", "none", "--package", "rpd-formats"])
-            .args(arguments)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo runs");
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success() && text.contains("rpd-core"),
-            "{output:?}"
-        );
-        text.lines().any(|line| line.starts_with("polars"))
-    };
-    assert!(!has_polars(&[]));
-    assert!(has_polars(&["--features", "parquet"]));
 }

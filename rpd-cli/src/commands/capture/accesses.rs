@@ -13,13 +13,13 @@ use rpd_spool::access_trace::{AccessTrace, DIRECTORY, KERNELS_FILE};
 use rpd_spool::demangle::demangle_any;
 use rpd_symbols::code::{AccessReport, LineAccesses, access_report};
 
-use crate::commands::parquet::write_cells;
 use crate::commands::tables::{TableOptions, note, printer};
 use crate::commands::{Form, write_output};
 use crate::exit_status::{DAMAGED, FAILED, SUCCESS};
 use crate::failure::Failure;
 use crate::process::backend;
 use crate::wording::count;
+use rpd_formats::parquet::write_cells;
 
 /// Name of the action that shows accesses.
 const NAME: &str = "capture show";

@@ -47,12 +47,8 @@ pub(crate) fn write_one(
     Ok(files.into_iter().next())
 }
 
-/// Whether the library that a format needs is not installed, or its writer is not in this build; the check is skipped then.
+/// Whether the library that a format needs is not installed; the check is skipped then.
 pub(crate) fn lacks_library(format: Format) -> bool {
-    if format == Format::Parquet && cfg!(not(feature = "parquet")) {
-        skipped("-f parquet", "built without the feature `parquet`");
-        return true;
-    }
     let check = entry(format).library;
     let missing = check.and_then(|check| check(&Options::default()).err());
     if let Some(missing) = &missing {
