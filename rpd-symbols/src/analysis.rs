@@ -11,6 +11,7 @@ use rpd_core::session::{
 };
 
 use rpd_formats::flame;
+use rpd_spool::kernel_name::truncated;
 
 /// Costs of a stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -378,15 +379,29 @@ impl Part {
     }
 }
 
-/// The place that a call was made at: the innermost frame of the program. Functions of the runtime's headers are none.
-/// `frames` are innermost first and without the call itself.
+/// Beginning of the names of the functions that hipcc and nvcc make for `kernel<<<...>>>(...)`. Their line is that of the kernel.
+const STUB: &str = "__device_stub__";
+
+/// The place that a call was made at: the innermost frame of the program. Functions of the runtime's headers are none, and neither are
+/// the host stubs of kernels. `frames` are innermost first and without the call itself.
 pub fn site(frames: &[flame::Frame]) -> String {
-    let in_headers = |frame: &&flame::Frame| frame.file.contains("/include/hip/");
-    let own = frames.iter().find(|frame| !in_headers(frame));
-    match own.or(frames.first()) {
+    let in_headers = |frame: &flame::Frame| frame.file.contains("/include/hip/");
+    let mut own = frames.iter().filter(|frame| !in_headers(frame)).peekable();
+    let stub = own.next_if(|frame| truncated(&frame.name).starts_with(STUB));
+    // nvcc puts a function with the kernel's name and parameters around its stub, whose name ends with the mangled name.
+    if let Some(stub) = stub {
+        own.next_if(|frame| stub.name.contains(&mangled_part(&frame.name)));
+    }
+    match own.next().or(frames.first()) {
         Some(frame) => place(frame),
         None => "(no frames)".to_owned(),
     }
+}
+
+/// The name of a function as it stands in mangled names, behind its length: `3add` for `void add<float>(float*)`.
+fn mangled_part(name: &str) -> String {
+    let name = truncated(name);
+    format!("{}{name}", name.len())
 }
 
 /// Text with all places of a stack, in the order of the frames.
@@ -500,5 +515,56 @@ impl<'a> Texts<'a> {
             found.file = text(module.path).to_owned();
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(name: &str, file: &str, line: u32) -> flame::Frame {
+        flame::Frame {
+            kind: flame::Kind::Native,
+            name: name.to_owned(),
+            file: file.to_owned(),
+            line,
+        }
+    }
+
+    #[test]
+    fn the_site_of_a_launch_is_the_caller_of_its_stub() {
+        let main = frame("main", "app.hip", 40);
+        let header = frame(
+            "hipLaunchKernel<void (float*)>(...)",
+            "/opt/rocm/include/hip/hip_runtime.h",
+            9,
+        );
+        for stub in [
+            "__device_stub__scale",
+            "__device_stub__scale(float*)",
+            "void math::__device_stub__add<float>(float*, int)",
+        ] {
+            let stub = frame(stub, "app.hip", 3);
+            let frames = [header.clone(), stub, main.clone()];
+            assert_eq!(site(&frames), "main at app.hip:40");
+        }
+        // The wrapper of nvcc is left out with its stub, and nothing else is.
+        let stub = frame("__device_stub__Z3addIfEvPT_i(float*, int)", "app.cu", 3);
+        let wrapper = frame("void add<float>(float*, int)", "app.cu", 3);
+        assert_eq!(
+            site(&[stub.clone(), wrapper.clone(), main.clone()]),
+            "main at app.hip:40"
+        );
+        assert_eq!(site(&[stub, main.clone()]), "main at app.hip:40");
+        assert_eq!(
+            site(&[wrapper, main]),
+            "void add<float>(float*, int) at app.cu:3"
+        );
+    }
+
+    #[test]
+    fn a_stack_of_a_stub_alone_has_the_stub_as_its_site() {
+        let stub = frame("__device_stub__scale(float*)", "app.hip", 3);
+        assert_eq!(site(&[stub]), "__device_stub__scale(float*) at app.hip:3");
     }
 }

@@ -23,18 +23,18 @@
 
 enum { COUNT = 4096, BLOCK = 64, BLOCKS = COUNT / BLOCK, PAGES = 64 };
 
-static void varying(float *out, const float *in, uint32_t count) { STUB_BODY(varying, &out, &in, &count); }
-static void moving(uint32_t *out, uint32_t pages) { STUB_BODY(moving, &out, &pages); }
-static void counting(uint32_t *out) { STUB_BODY(counting, &out); }
-static void increment(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
+static void STUB(varying)(float *out, const float *in, uint32_t count) { STUB_BODY(varying, &out, &in, &count); }
+static void STUB(moving)(uint32_t *out, uint32_t pages) { STUB_BODY(moving, &out, &pages); }
+static void STUB(counting)(uint32_t *out) { STUB_BODY(counting, &out); }
+static void STUB(increment)(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
 
 static uint32_t launches;
 
 EMBED_KERNELS("varying.hipfb") {
-    register_kernel((const void *)varying, "varying_kernel");
-    register_kernel((const void *)moving, "moving_kernel");
-    register_kernel((const void *)counting, "counting_kernel");
-    register_kernel((const void *)increment, "increment_kernel");
+    REGISTER(varying, "varying_kernel");
+    REGISTER(moving, "moving_kernel");
+    REGISTER(counting, "counting_kernel");
+    REGISTER(increment, "increment_kernel");
     __hipRegisterVar(fatbin_handle, &launches, (char *)"launches", (char *)"launches", 0, sizeof launches, 0, 0);
 }
 

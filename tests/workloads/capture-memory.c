@@ -26,14 +26,14 @@ struct arrays {
     const uint32_t *in;
 };
 
-static void through_struct(struct arrays arrays) { STUB_BODY(through_struct, &arrays); }
-static void through_table(uint32_t **rows, uint32_t rows_count, uint32_t count) {
+static void STUB(through_struct)(struct arrays arrays) { STUB_BODY(through_struct, &arrays); }
+static void STUB(through_table)(uint32_t **rows, uint32_t rows_count, uint32_t count) {
     STUB_BODY(through_table, &rows, &rows_count, &count);
 }
 
 EMBED_KERNELS("capture.hipfb") {
-    register_kernel((const void *)through_struct, "struct_kernel");
-    register_kernel((const void *)through_table, "table_kernel");
+    REGISTER(through_struct, "struct_kernel");
+    REGISTER(through_table, "table_kernel");
 }
 
 static uint32_t out[COUNT];

@@ -14,9 +14,9 @@
 
 enum { COUNT = 4096, BLOCK = 64, BLOCKS = COUNT / BLOCK, ROWS = 16, ROW = COUNT / ROWS * sizeof(uint32_t) };
 
-static void increment(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
+static void STUB(increment)(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
 
-EMBED_KERNELS("varying.hipfb") { register_kernel((const void *)increment, "increment_kernel"); }
+EMBED_KERNELS("varying.hipfb") { REGISTER(increment, "increment_kernel"); }
 
 static uint32_t in[COUNT], other[COUNT], out[COUNT], count = COUNT;
 
@@ -342,16 +342,16 @@ static void run_launches(void) {
     hipLaunchAttribute together = {.id = hipLaunchAttributeCooperative, .value.cooperative = 1};
     for (unsigned attributes = 0; attributes < 2; ++attributes) {
         const hipLaunchConfig_t config = {linear(BLOCKS), linear(BLOCK), 0, stream, &together, attributes};
-        HIP(hipLaunchKernelExC(&config, (const void *)increment, arguments));
+        HIP(hipLaunchKernelExC(&config, (const void *)STUB(increment), arguments));
         const HIP_LAUNCH_CONFIG driver = {BLOCKS, 1, 1, BLOCK, 1, 1, 0, stream, &together, attributes};
-        HIP(hipGetFuncBySymbol(&function, (const void *)increment));
+        HIP(hipGetFuncBySymbol(&function, (const void *)STUB(increment)));
         HIP(hipDrvLaunchKernelEx(&driver, function, arguments, NULL));
     }
     HIP(hipConfigureCall(linear(BLOCKS), linear(BLOCK), 0, stream));
     HIP(hipSetupArgument(&device, sizeof device, 0));
     HIP(hipSetupArgument(&device, sizeof device, 8));
     HIP(hipSetupArgument(&count, sizeof count, 16));
-    HIP(hipLaunchByPtr((const void *)increment));
+    HIP(hipLaunchByPtr((const void *)STUB(increment)));
     HIP(hipMemcpyAsync(out, device, sizeof in, hipMemcpyDeviceToHost, stream));
     HIP(hipStreamSynchronize(stream));
     for (uint32_t i = 0; i < COUNT; ++i)

@@ -13,9 +13,9 @@
 
 enum { BLOCK = 64, COUNT = 1 << 18, FEW = 4096, MOST_ROUNDS = 64 };
 
-static void increment(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
+static void STUB(increment)(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
 
-EMBED_KERNELS("varying.hipfb") { register_kernel((const void *)increment, "increment_kernel"); }
+EMBED_KERNELS("varying.hipfb") { REGISTER(increment, "increment_kernel"); }
 
 static uint32_t out[COUNT];
 

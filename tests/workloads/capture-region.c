@@ -14,9 +14,9 @@ enum { ROW = WIDTH * sizeof(texel), TEXELS = COUNT * sizeof(texel), NUMBERS = CO
 EMBED(".rodata", image_kernels, "images-gfx90a.co");
 EMBED(".rodata", module_kernels, "module.hipfb");
 
-static void strided(float *data, uint32_t stride, uint32_t count) { STUB_BODY(strided, &data, &stride, &count); }
+static void STUB(strided)(float *data, uint32_t stride, uint32_t count) { STUB_BODY(strided, &data, &stride, &count); }
 
-EMBED_KERNELS("capture.hipfb") { register_kernel((const void *)strided, "strided_kernel"); }
+EMBED_KERNELS("capture.hipfb") { REGISTER(strided, "strided_kernel"); }
 
 /* Also added where weights are: their first is set by the program. */
 static const uint32_t weights[8] = {7, 1, 4, 1, 5, 9, 2, 6};

@@ -18,9 +18,9 @@ struct link {
     uint32_t value;
 };
 
-static void managed(uint32_t *out, uint32_t count) { STUB_BODY(managed, &out, &count); }
-static void list(uint32_t *out, const struct link *first) { STUB_BODY(list, &out, &first); }
-static void counting(uint32_t *out) { STUB_BODY(counting, &out); }
+static void STUB(managed)(uint32_t *out, uint32_t count) { STUB_BODY(managed, &out, &count); }
+static void STUB(list)(uint32_t *out, const struct link *first) { STUB_BODY(list, &out, &first); }
+static void STUB(counting)(uint32_t *out) { STUB_BODY(counting, &out); }
 static void other_counting(uint32_t *out) { STUB_BODY(other_counting, &out); }
 
 static uint32_t launches, other_launches;
@@ -30,9 +30,9 @@ static uint32_t *managed_values;
 static struct fatbin_wrapper other_wrapper;
 
 EMBED_KERNELS("varying.hipfb") {
-    register_kernel((const void *)managed, "managed_kernel");
-    register_kernel((const void *)list, "list_kernel");
-    register_kernel((const void *)counting, "counting_kernel");
+    REGISTER(managed, "managed_kernel");
+    REGISTER(list, "list_kernel");
+    REGISTER(counting, "counting_kernel");
     __hipRegisterVar(fatbin_handle, &launches, (char *)"launches", (char *)"launches", 0, sizeof launches, 0, 0);
     __hipRegisterManagedVar(fatbin_handle, (void **)&managed_values, initial, "managed_values", sizeof initial, 4);
     other_wrapper = fatbin_wrapper;

@@ -33,24 +33,24 @@ struct arrays {
     const uint32_t *in;
 };
 
-static void add(float *out, const float *a, const float *b, uint32_t count) { STUB_BODY(add, &out, &a, &b, &count); }
-static void strided(float *data, uint32_t stride, uint32_t count) { STUB_BODY(strided, &data, &stride, &count); }
-static void reduce(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(reduce, &out, &in, &count); }
-static void sizes(uint32_t *out, uint32_t count) { STUB_BODY(sizes, &out, &count); }
-static void through_struct(struct arrays arrays) { STUB_BODY(through_struct, &arrays); }
-static void through_table(uint32_t **rows, uint32_t rows_count, uint32_t count) {
+static void STUB(add)(float *out, const float *a, const float *b, uint32_t count) { STUB_BODY(add, &out, &a, &b, &count); }
+static void STUB(strided)(float *data, uint32_t stride, uint32_t count) { STUB_BODY(strided, &data, &stride, &count); }
+static void STUB(reduce)(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(reduce, &out, &in, &count); }
+static void STUB(sizes)(uint32_t *out, uint32_t count) { STUB_BODY(sizes, &out, &count); }
+static void STUB(through_struct)(struct arrays arrays) { STUB_BODY(through_struct, &arrays); }
+static void STUB(through_table)(uint32_t **rows, uint32_t rows_count, uint32_t count) {
     STUB_BODY(through_table, &rows, &rows_count, &count);
 }
 
 static uint32_t offset_value;
 
 EMBED_KERNELS("capture.hipfb") {
-    register_kernel((const void *)add, "add_kernel");
-    register_kernel((const void *)strided, "strided_kernel");
-    register_kernel((const void *)reduce, "reduce_kernel");
-    register_kernel((const void *)sizes, "sizes_kernel");
-    register_kernel((const void *)through_struct, "struct_kernel");
-    register_kernel((const void *)through_table, "table_kernel");
+    REGISTER(add, "add_kernel");
+    REGISTER(strided, "strided_kernel");
+    REGISTER(reduce, "reduce_kernel");
+    REGISTER(sizes, "sizes_kernel");
+    REGISTER(through_struct, "struct_kernel");
+    REGISTER(through_table, "table_kernel");
     __hipRegisterVar(fatbin_handle, &offset_value, (char *)"offset_value", (char *)"offset_value", 0,
                      sizeof offset_value, 0, 0);
 }

@@ -11,9 +11,9 @@
 enum { MOST = 8, BLOCK = 64 };
 
 /* Names the kernel. It is launched by functions that take its arguments from a list. */
-static void sum_over_grids(void) {}
+static void STUB(sum_over_grids)(void) {}
 
-EMBED_KERNELS("grids.hipfb") { register_kernel((const void *)sum_over_grids, "sum_over_grids"); }
+EMBED_KERNELS("grids.hipfb") { REGISTER(sum_over_grids, "sum_over_grids"); }
 
 /* A launch on a device. */
 struct grid {
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
     if (!strcmp(mode, "one")) {
         for (int n = 0; n < devices; ++n) {
             HIP(hipSetDevice(n));
-            HIP(hipLaunchCooperativeKernel((const void *)sum_over_grids, linear(grids[n].groups), linear(BLOCK), grids[n].args, 0,
+            HIP(hipLaunchCooperativeKernel((const void *)STUB(sum_over_grids), linear(grids[n].groups), linear(BLOCK), grids[n].args, 0,
                                            grids[n].stream));
             check(&grids[n], grids[n].groups);
         }

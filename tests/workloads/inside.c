@@ -9,33 +9,33 @@
 enum { BLOCK = 256, CHASE = 1 << 18 };
 
 /* Stubs; the parameters are those of the kernels. */
-#define STUB(name, parameters, ...)                                                                                    \
-    static void name parameters { STUB_BODY(name, __VA_ARGS__); }
+#define KERNEL(name, parameters, ...)                                                                                    \
+    static void STUB(name) parameters { STUB_BODY(name, __VA_ARGS__); }
 
-STUB(dependent_chain, (float *out, int rounds), &out, &rounds)
-STUB(independent_chains, (float *out, int rounds), &out, &rounds)
-STUB(bank_conflicts, (float *out, int rounds, int stride), &out, &rounds, &stride)
-STUB(divergent_branch, (float *out, int rounds), &out, &rounds)
-STUB(memory_stream, (float *out, const float *in, unsigned count), &out, &in, &count)
-STUB(pointer_chase, (uint64_t *out, uint64_t *next, int rounds), &out, &next, &rounds)
-STUB(barrier_imbalance, (float *out, int rounds, int work), &out, &rounds, &work)
-STUB(sleeper, (unsigned *out, int rounds), &out, &rounds)
-STUB(matrix_chain, (float *out, int rounds), &out, &rounds)
-STUB(two_phases, (float *out, int first, int second), &out, &first, &second)
-STUB(lane_mask, (float *out, int active, int rounds), &out, &active, &rounds)
+KERNEL(dependent_chain, (float *out, int rounds), &out, &rounds)
+KERNEL(independent_chains, (float *out, int rounds), &out, &rounds)
+KERNEL(bank_conflicts, (float *out, int rounds, int stride), &out, &rounds, &stride)
+KERNEL(divergent_branch, (float *out, int rounds), &out, &rounds)
+KERNEL(memory_stream, (float *out, const float *in, unsigned count), &out, &in, &count)
+KERNEL(pointer_chase, (uint64_t *out, uint64_t *next, int rounds), &out, &next, &rounds)
+KERNEL(barrier_imbalance, (float *out, int rounds, int work), &out, &rounds, &work)
+KERNEL(sleeper, (unsigned *out, int rounds), &out, &rounds)
+KERNEL(matrix_chain, (float *out, int rounds), &out, &rounds)
+KERNEL(two_phases, (float *out, int first, int second), &out, &first, &second)
+KERNEL(lane_mask, (float *out, int active, int rounds), &out, &active, &rounds)
 
 EMBED_KERNELS("inside.hipfb") {
-    register_kernel((const void *)dependent_chain, "dependent_chain");
-    register_kernel((const void *)independent_chains, "independent_chains");
-    register_kernel((const void *)bank_conflicts, "bank_conflicts");
-    register_kernel((const void *)divergent_branch, "divergent_branch");
-    register_kernel((const void *)memory_stream, "memory_stream");
-    register_kernel((const void *)pointer_chase, "pointer_chase");
-    register_kernel((const void *)barrier_imbalance, "barrier_imbalance");
-    register_kernel((const void *)sleeper, "sleeper");
-    register_kernel((const void *)matrix_chain, "matrix_chain");
-    register_kernel((const void *)two_phases, "two_phases");
-    register_kernel((const void *)lane_mask, "lane_mask");
+    REGISTER(dependent_chain, "dependent_chain");
+    REGISTER(independent_chains, "independent_chains");
+    REGISTER(bank_conflicts, "bank_conflicts");
+    REGISTER(divergent_branch, "divergent_branch");
+    REGISTER(memory_stream, "memory_stream");
+    REGISTER(pointer_chase, "pointer_chase");
+    REGISTER(barrier_imbalance, "barrier_imbalance");
+    REGISTER(sleeper, "sleeper");
+    REGISTER(matrix_chain, "matrix_chain");
+    REGISTER(two_phases, "two_phases");
+    REGISTER(lane_mask, "lane_mask");
 }
 
 static int rounds;

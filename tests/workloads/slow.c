@@ -14,33 +14,33 @@ enum { ITEMS = 256, WORDS = 1 << 20, GROUPS = 64, FILL = 104 * 8 };
 static const size_t BYTES = WORDS * sizeof(uint32_t);
 
 /* Stubs; the parameters are those of the kernels. */
-#define STUB(name, parameters, ...)                                                                                    \
-    static void name parameters { STUB_BODY(name, __VA_ARGS__); }
+#define KERNEL(name, parameters, ...)                                                                                    \
+    static void STUB(name) parameters { STUB_BODY(name, __VA_ARGS__); }
 
-STUB(work, (uint32_t *data, uint32_t rounds), &data, &rounds)
-STUB(tiles, (uint32_t *data, uint32_t rounds), &data, &rounds)
-STUB(many_registers, (uint32_t *data, uint32_t rounds), &data, &rounds)
-STUB(few_registers, (uint32_t *data, uint32_t rounds), &data, &rounds)
-STUB(scratch_array, (uint32_t *data, uint32_t rounds), &data, &rounds)
-STUB(rows, (uint32_t *data, const uint32_t *in, uint32_t step, uint32_t rounds), &data, &in, &step, &rounds)
-STUB(banks, (uint32_t *data, uint32_t stride, uint32_t rounds), &data, &stride, &rounds)
-STUB(lanes, (uint32_t *data, uint32_t of, uint32_t rounds), &data, &of, &rounds)
-STUB(sums, (uint32_t *data, uint32_t places, uint32_t rounds), &data, &places, &rounds)
-STUB(uneven, (uint32_t *data, uint32_t factor, uint32_t rounds), &data, &factor, &rounds)
-STUB(chase, (uint32_t *data, const uint32_t *next, uint32_t rounds), &data, &next, &rounds)
+KERNEL(work, (uint32_t *data, uint32_t rounds), &data, &rounds)
+KERNEL(tiles, (uint32_t *data, uint32_t rounds), &data, &rounds)
+KERNEL(many_registers, (uint32_t *data, uint32_t rounds), &data, &rounds)
+KERNEL(few_registers, (uint32_t *data, uint32_t rounds), &data, &rounds)
+KERNEL(scratch_array, (uint32_t *data, uint32_t rounds), &data, &rounds)
+KERNEL(rows, (uint32_t *data, const uint32_t *in, uint32_t step, uint32_t rounds), &data, &in, &step, &rounds)
+KERNEL(banks, (uint32_t *data, uint32_t stride, uint32_t rounds), &data, &stride, &rounds)
+KERNEL(lanes, (uint32_t *data, uint32_t of, uint32_t rounds), &data, &of, &rounds)
+KERNEL(sums, (uint32_t *data, uint32_t places, uint32_t rounds), &data, &places, &rounds)
+KERNEL(uneven, (uint32_t *data, uint32_t factor, uint32_t rounds), &data, &factor, &rounds)
+KERNEL(chase, (uint32_t *data, const uint32_t *next, uint32_t rounds), &data, &next, &rounds)
 
 EMBED_KERNELS("slow.hipfb") {
-    register_kernel((const void *)work, "work");
-    register_kernel((const void *)tiles, "tiles");
-    register_kernel((const void *)many_registers, "many_registers");
-    register_kernel((const void *)few_registers, "few_registers");
-    register_kernel((const void *)scratch_array, "scratch_array");
-    register_kernel((const void *)rows, "rows");
-    register_kernel((const void *)banks, "banks");
-    register_kernel((const void *)lanes, "lanes");
-    register_kernel((const void *)sums, "sums");
-    register_kernel((const void *)uneven, "uneven");
-    register_kernel((const void *)chase, "chase");
+    REGISTER(work, "work");
+    REGISTER(tiles, "tiles");
+    REGISTER(many_registers, "many_registers");
+    REGISTER(few_registers, "few_registers");
+    REGISTER(scratch_array, "scratch_array");
+    REGISTER(rows, "rows");
+    REGISTER(banks, "banks");
+    REGISTER(lanes, "lanes");
+    REGISTER(sums, "sums");
+    REGISTER(uneven, "uneven");
+    REGISTER(chase, "chase");
 }
 
 /* Whether the twin without the fault runs. */
@@ -443,12 +443,12 @@ static void spilled(void) {
     }
 }
 
-static void strided(void) {
+static void STUB(strided)(void) {
     for (int i = 0; i < rounds / 4; ++i)
         LAUNCH(rows, linear(FILL), linear(ITEMS), 0, stream, device, device, clean ? 1 : 32, 10);
 }
 
-static void bank_conflicts(void) {
+static void STUB(bank_conflicts)(void) {
     for (int i = 0; i < rounds / 4; ++i)
         LAUNCH(banks, linear(FILL), linear(ITEMS), 0, stream, device, clean ? 1 : 32, 40);
 }

@@ -5,17 +5,17 @@
 
 enum { WIDTH = 250, HEIGHT = 130, TILE = 16, BLOCKS = 37, BLOCK = 256 };
 
-static void transpose(const float *in, float *out, uint32_t width, uint32_t height) {
+static void STUB(transpose)(const float *in, float *out, uint32_t width, uint32_t height) {
     STUB_BODY(transpose, &in, &out, &width, &height);
 }
 
-static void block_sum(const uint32_t *in, uint32_t *sums) {
+static void STUB(block_sum)(const uint32_t *in, uint32_t *sums) {
     STUB_BODY(block_sum, &in, &sums);
 }
 
 EMBED_KERNELS("transpose.hipfb") {
-    register_kernel((const void *)transpose, "_Z16transpose_kernelPKfPfjj");
-    register_kernel((const void *)block_sum, "_Z16block_sum_kernelPKjPj");
+    REGISTER(transpose, "_Z16transpose_kernelPKfPfjj");
+    REGISTER(block_sum, "_Z16block_sum_kernelPKjPj");
 }
 
 static dim3 tiles(uint32_t width, uint32_t height) {

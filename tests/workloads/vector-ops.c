@@ -11,9 +11,9 @@
 enum { WIDTH = 256, HEIGHT = 256, COUNT = WIDTH * HEIGHT, BLOCK = 64 };
 static const size_t BYTES = COUNT * sizeof(float);
 
-#define KERNEL(stub)                                                                                                   \
-    static void stub(float *out, const float *left, const float *right, int width, int height) {                       \
-        STUB_BODY(stub, &out, &left, &right, &width, &height);                                                         \
+#define KERNEL(name)                                                                                                   \
+    static void STUB(name)(float *out, const float *left, const float *right, int width, int height) {                 \
+        STUB_BODY(name, &out, &left, &right, &width, &height);                                                         \
     }
 KERNEL(addition)
 KERNEL(subtract)
@@ -21,10 +21,10 @@ KERNEL(multiply)
 KERNEL(divide)
 
 EMBED_KERNELS("vector_ops.hipfb") {
-    register_kernel((const void *)subtract, "_Z15subtract_kernelPfPKfS1_ii");
-    register_kernel((const void *)multiply, "_Z15multiply_kernelPfPKfS1_ii");
-    register_kernel((const void *)divide, "_Z13divide_kernelPfPKfS1_ii");
-    register_kernel((const void *)addition, "_Z15addition_kernelIfEvPT_PKS0_S3_ii");
+    REGISTER(subtract, "_Z15subtract_kernelPfPKfS1_ii");
+    REGISTER(multiply, "_Z15multiply_kernelPfPKfS1_ii");
+    REGISTER(divide, "_Z13divide_kernelPfPKfS1_ii");
+    REGISTER(addition, "_Z15addition_kernelIfEvPT_PKS0_S3_ii");
 }
 
 struct worker {

@@ -5,27 +5,27 @@
 #include "fatbin.h"
 #include "workload.h"
 
-static void empty_kernel(void) {
+static void STUB(empty_kernel)(void) {
     dim3 grid, block;
     size_t shared;
     hipStream_t stream;
     void *args[1] = {NULL};
     if (__hipPopCallConfiguration(&grid, &block, &shared, &stream) == hipSuccess)
-        (void)hipLaunchKernel((const void *)empty_kernel, grid, block, args, shared, stream);
+        (void)hipLaunchKernel((const void *)STUB(empty_kernel), grid, block, args, shared, stream);
 }
 
-static void fill_kernel(uint32_t *data, uint32_t value, uint32_t count) {
+static void STUB(fill_kernel)(uint32_t *data, uint32_t value, uint32_t count) {
     STUB_BODY(fill_kernel, &data, &value, &count);
 }
 
-static void churn_kernel(uint32_t *data, uint32_t rounds, uint32_t count) {
+static void STUB(churn_kernel)(uint32_t *data, uint32_t rounds, uint32_t count) {
     STUB_BODY(churn_kernel, &data, &rounds, &count);
 }
 
 EMBED_KERNELS("basic.hipfb") {
-    register_kernel((const void *)empty_kernel, "empty_kernel");
-    register_kernel((const void *)fill_kernel, "fill_kernel");
-    register_kernel((const void *)churn_kernel, "churn_kernel");
+    REGISTER(empty_kernel, "empty_kernel");
+    REGISTER(fill_kernel, "fill_kernel");
+    REGISTER(churn_kernel, "churn_kernel");
 }
 
 enum { BASIC_COUNT = 1024, BASIC_BLOCK = 64 };

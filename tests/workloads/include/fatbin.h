@@ -26,8 +26,13 @@ struct fatbin_wrapper {
             ".popsection\n");                                                                                          \
     extern const unsigned char symbol[] __attribute__((visibility("hidden")))
 
-/* Embeds the bundle and defines register_kernel(), to be called from the constructor that
- * REGISTER_KERNELS opens. Unregisters at exit as compiled programs do. */
+/* The name of the host stub of a kernel. */
+#define STUB(kernel) __device_stub__##kernel
+
+/* Registers the stub of a kernel under the kernel's name. */
+#define REGISTER(kernel, name) register_stub((const void *)STUB(kernel), name)
+
+/* Embeds the bundle, and opens the constructor that registers the kernels. Unregisters at exit as compiled programs do. */
 #define EMBED_KERNELS(file)                                                                                            \
     EMBED(".hip_fatbin", embedded_bundle, file);                                                                       \
     static struct fatbin_wrapper fatbin_wrapper                                                                        \
@@ -39,7 +44,7 @@ struct fatbin_wrapper {
             fatbin_handle = NULL;                                                                                      \
         }                                                                                                              \
     }                                                                                                                  \
-    static void register_kernel(const void *stub, const char *name) {                                                  \
+    static void register_stub(const void *stub, const char *name) {                                                    \
         __hipRegisterFunction(fatbin_handle, stub, (char *)name, name, ~0u, NULL, NULL, NULL, NULL, NULL);             \
     }                                                                                                                  \
     static void register_kernels(void);                                                                                \
@@ -51,19 +56,19 @@ struct fatbin_wrapper {
     static void register_kernels(void)
 
 /* The body of a host stub: takes the configuration that the launch has pushed, and launches. */
-#define STUB_BODY(stub, ...)                                                                                           \
+#define STUB_BODY(kernel, ...)                                                                                         \
     dim3 grid, block;                                                                                                  \
     size_t shared;                                                                                                     \
     hipStream_t stream;                                                                                                \
     void *args[] = {__VA_ARGS__};                                                                                      \
     if (__hipPopCallConfiguration(&grid, &block, &shared, &stream) == hipSuccess)                                      \
-        (void)hipLaunchKernel((const void *)(stub), grid, block, args, shared, stream)
+        (void)hipLaunchKernel((const void *)STUB(kernel), grid, block, args, shared, stream)
 
-/* stub<<<grid, block, shared, stream>>>(...) */
-#define LAUNCH(stub, grid, block, shared, stream, ...)                                                                 \
+/* kernel<<<grid, block, shared, stream>>>(...) */
+#define LAUNCH(kernel, grid, block, shared, stream, ...)                                                               \
     do {                                                                                                               \
         if (__hipPushCallConfiguration(grid, block, shared, stream) == hipSuccess)                                     \
-            stub(__VA_ARGS__);                                                                                         \
+            STUB(kernel)(__VA_ARGS__);                                                                                 \
     } while (0)
 
 static inline dim3 linear(uint32_t x) {
