@@ -360,8 +360,11 @@ fn findings(records: &dyn Records, rules: &Rules, options: &Options) -> Section 
         paragraphs.push(Paragraph::new(
             0,
             format!(
-                "{} findings; {} rules did not fire, {} could not be judged (rpd advise)",
-                count("findings"),
+                "{}{} rules did not fire, {} could not be judged (rpd advise)",
+                match count("findings").as_str() {
+                    "1" => "1 finding; ".to_owned(),
+                    number => format!("{number} findings; "),
+                },
                 count("silent"),
                 count("not_judged")
             ),

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Level;
 use crate::process::environment::Changes;
+use crate::wording::count;
 
 /// Options of the first run.
 const TRACES: [&str; 5] = [
@@ -330,8 +331,9 @@ impl Plan {
         }));
         let times = times + 1;
         format!(
-            "rpd: explain runs {} {times} times: {}; about {times} x the time of the first run; --plan only prints this",
+            "rpd: explain runs {} {}: {}; about {times} x the time of the first run; --plan only prints this",
             program.to_string_lossy(),
+            count(times, "time"),
             parts.join(", ")
         )
     }

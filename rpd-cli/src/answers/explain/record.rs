@@ -19,6 +19,7 @@ use crate::answers::feed::Loaded;
 use crate::commands::{Inputs, Naming};
 use crate::failure::Failure;
 use crate::launch::Input;
+use crate::notices;
 use crate::process::environment::Changes;
 use crate::process::spawn::{self, Signals, TargetEnd};
 
@@ -132,7 +133,7 @@ pub(super) fn record(plan: &Plan, directory: &Path, command: &[OsString]) -> Res
         },
     };
     let program = command.first().cloned().unwrap_or_default();
-    eprintln!("{}", plan.announcement(&program));
+    notice!("{}", plan.announcement(&program));
     for note in &plan.notes {
         eprintln!("rpd: {note}");
     }
@@ -203,6 +204,9 @@ impl Recorder<'_> {
                 .map(|word| os_text::escape(word.as_ref())),
         );
         words.extend(run.destination(place));
+        if notices::are_silenced() {
+            words.push(format!("--{}", notices::OPTION));
+        }
         words.push("--".to_owned());
         words.extend(self.command.iter().cloned());
         let program = std::env::current_exe().context("rpd does not know its own path")?;

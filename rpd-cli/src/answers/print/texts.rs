@@ -8,6 +8,7 @@ use rpd_analysis::answer::Paragraph;
 use rpd_formats::table;
 
 use super::{Shown, ShownSection, time, unit_of};
+use crate::wording;
 
 /// Lines of a paragraph on a terminal.
 const LINES: usize = 3;
@@ -77,9 +78,9 @@ impl<'a> Shown<'a> {
             match timed.count() {
                 0 | 1 => format!("{program}[{}]", process.pid),
                 count => format!(
-                    "{program}[{}] and {} more processes",
+                    "{program}[{}] and {}",
                     process.pid,
-                    count - 1
+                    wording::count(count - 1, "more process")
                 ),
             }
         });
