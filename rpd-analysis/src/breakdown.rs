@@ -194,6 +194,7 @@ pub fn measure(records: &dyn Records, options: &Options) -> Option<Breakdown> {
     let mut without_length = 0;
     let several_processes = facts.processes.len() > 1;
     for op in records.ops() {
+        // Counted before the window is looked at: they are what is wrong with a recording, not with a window.
         without_length += u64::from(op.end <= op.start);
         let (start, end) = (op.start.max(window.start), op.end.min(window.end));
         if op.start >= window.end || op.end < window.start {
@@ -207,9 +208,11 @@ pub fn measure(records: &dyn Records, options: &Options) -> Option<Breakdown> {
         for (index, part) in overlapping(&parts, start, end) {
             let part_length = end.min(part.1).saturating_sub(start.max(part.0));
             gpu.parts[index].sums[class] += part_length;
+            // An operation counts once, in the part in which it starts; its time is shared among the parts.
             gpu.parts[index].counts[class] += u64::from(op.start >= part.0 && op.start < part.1);
         }
         sweeps[op.gpu as usize].add(start, end, op.class, |running| gpu.add(running, &parts));
+        // The time of a single process is that of the GPU.
         if several_processes {
             let (sweep, measure) = of_process.entry((op.gpu, op.process)).or_default();
             measure.counts[class] += 1;
@@ -222,6 +225,7 @@ pub fn measure(records: &dyn Records, options: &Options) -> Option<Breakdown> {
             named.time += length;
         }
     }
+    // Sweeps are behind by what was still running.
     for (gpu, sweep) in gpus.iter_mut().zip(&mut sweeps) {
         sweep.finish(|running| gpu.add(running, &parts));
     }
@@ -341,6 +345,28 @@ fn row(measure: &Measure, length: u64) -> BreakdownRow {
     }
 }
 
+/// The differences between the computing times of GPUs; `None` for fewer than two that compute.
+fn imbalance_row(gpus: &[&(usize, &OfGpu)]) -> Option<ImbalanceRow> {
+    let compute: Vec<u64> = gpus
+        .iter()
+        .map(|gpu| gpu.1.whole.union(Class::Compute))
+        .collect();
+    let (share, lost) = imbalance(&compute)?;
+    let max = compute.iter().copied().max().unwrap_or(0);
+    let sum: u64 = compute.iter().sum();
+    Some(ImbalanceRow {
+        key: key(&[&"imbalance", &"compute"]).into(),
+        measure: "compute".into(),
+        gpus: compute.len().into(),
+        min_ns: compute.iter().copied().min().into(),
+        max_ns: max.into(),
+        mean_ns: (sum / compute.len() as u64).into(),
+        imbalance: share.into(),
+        lost_ns: lost.into(),
+        lost_share: Value::ratio(lost, compute.len() as u64 * max),
+    })
+}
+
 impl Breakdown {
     /// The breakdown as an answer.
     pub fn answer(&self, records: &dyn Records) -> Answer {
@@ -378,24 +404,8 @@ impl Breakdown {
             Section::new("breakdown", BreakdownRow::COLUMNS, rows),
             self.categories.clone(),
         ];
-        let compute: Vec<u64> = gpus
-            .iter()
-            .map(|gpu| gpu.1.whole.union(Class::Compute))
-            .collect();
-        if let Some((share, lost)) = imbalance(&compute) {
-            let max = compute.iter().copied().max().unwrap_or(0);
-            let sum: u64 = compute.iter().sum();
-            let row = ImbalanceRow {
-                key: key(&[&"imbalance", &"compute"]).into(),
-                measure: "compute".into(),
-                gpus: compute.len().into(),
-                min_ns: compute.iter().copied().min().into(),
-                max_ns: max.into(),
-                mean_ns: (sum / compute.len() as u64).into(),
-                imbalance: share.into(),
-                lost_ns: lost.into(),
-                lost_share: Value::ratio(lost, compute.len() as u64 * max),
-            };
+        // One GPU has nothing to be compared with.
+        if let Some(row) = imbalance_row(&gpus) {
             let rows = vec![row.cells()];
             answer
                 .sections

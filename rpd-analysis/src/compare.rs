@@ -100,8 +100,10 @@ pub fn answer(a: &[Run], b: &[Run], is_forced: bool) -> Answer {
             "the GPU is simulated: times are those of its interpreter, not of hardware",
         );
     }
+    // Counts, geometry and resources are comparable on any hardware; times are not.
     let has_times = !is_mixed || is_forced;
     let pairs = pairs(a, b);
+    // The spread of all kernels bounds that of each: the few launches of one may happen to be alike.
     let noise = chance::of_all(&pairs);
     let mut rows: Vec<(u64, String, Vec<Value>)> = pairs
         .iter()

@@ -154,6 +154,7 @@ pub fn answer(
     answer.main = "figures";
     let mut names: Vec<(u32, (u64, u64))> = names.into_iter().collect();
     names.sort_by_key(|name| (std::cmp::Reverse(name.1.1), name.0));
+    // Patterns often match more than one kernel: the one that matters most is described, the others are listed.
     let Some((shown, _)) = names.first().copied() else {
         answer.is_empty = true;
         answer.lacks("kernels", &["figures"], "no kernel has such a name", "");
@@ -310,6 +311,41 @@ fn sections(
     let facts = records.facts();
     let text = facts.name(name);
     let resources = facts.kernels.get(sums.kernel as usize);
+    let (geometry, greatest) = geometries(facts, text, &mut sums, resources);
+    let mut sites: Vec<(String, u64)> = std::mem::take(&mut sums.sites).into_iter().collect();
+    sites.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let sites = sites.into_iter().map(|(site, calls)| {
+        SiteRow {
+            key: key(&[&"site", &site]).into(),
+            site: site.into(),
+            calls: calls.into(),
+        }
+        .cells()
+    });
+    let sites = sites.collect();
+    let verdict = verdict(facts, &sums, all, greatest.as_ref(), inside);
+    // A kernel of one name that ran on GPUs of several kinds is shown with the limits of the first.
+    let arch = sums
+        .gpus
+        .first()
+        .map_or("", |gpu| &facts.gpus[*gpu as usize].arch);
+    let figures = figures(arch, text, &mut sums, resources, all, verdict);
+    let mut sections = vec![
+        Section::new("figures", FigureRow::COLUMNS, figures),
+        Section::new("geometry", GeometryRow::COLUMNS, geometry),
+    ];
+    sections.extend(inside.sections(facts, text, arch));
+    sections.push(Section::new("sites", SiteRow::COLUMNS, sites));
+    sections
+}
+
+/// Rows of the geometries with which a kernel was launched, those with the most time first, and the one with the most time.
+fn geometries(
+    facts: &Facts,
+    text: &str,
+    sums: &mut Sums,
+    resources: Option<&Resources>,
+) -> (Vec<Vec<Value>>, Option<Greatest>) {
     let mut geometry = Vec::new();
     let mut greatest: Option<Greatest> = None;
     for ((grid, group, lds, _), found) in &mut sums.geometries {
@@ -332,9 +368,11 @@ fn sections(
             });
         }
         let groups = [0, 1, 2].map(|axis| match group[axis] {
+            // A recording of another tool may lack it.
             0 => 0,
             items => grid[axis].div_ceil(items),
         });
+        // The last round fills the GPU in part; its rest is lost.
         let tail = rounds.map(|rounds| 1.0 - rounds / rounds.ceil().max(1.0));
         let next = held.as_ref().zip(resources);
         geometry.push((
@@ -359,31 +397,8 @@ fn sections(
         ));
     }
     geometry.sort_by_key(|row| std::cmp::Reverse(row.0));
-    let geometry = geometry.into_iter().map(|row| row.1.cells()).collect();
-    let mut sites: Vec<(String, u64)> = std::mem::take(&mut sums.sites).into_iter().collect();
-    sites.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let sites = sites.into_iter().map(|(site, calls)| {
-        SiteRow {
-            key: key(&[&"site", &site]).into(),
-            site: site.into(),
-            calls: calls.into(),
-        }
-        .cells()
-    });
-    let sites = sites.collect();
-    let verdict = verdict(facts, &sums, all, greatest.as_ref(), inside);
-    let arch = sums
-        .gpus
-        .first()
-        .map_or("", |gpu| &facts.gpus[*gpu as usize].arch);
-    let figures = figures(arch, text, &mut sums, resources, all, verdict);
-    let mut sections = vec![
-        Section::new("figures", FigureRow::COLUMNS, figures),
-        Section::new("geometry", GeometryRow::COLUMNS, geometry),
-    ];
-    sections.extend(inside.sections(facts, text, arch));
-    sections.push(Section::new("sites", SiteRow::COLUMNS, sites));
-    sections
+    let rows = geometry.into_iter().map(|row| row.1.cells()).collect();
+    (rows, greatest)
 }
 
 /// What there is to say of the kernel in one sentence.
@@ -481,6 +496,7 @@ fn figures(
     add("launches", "median", sums.times.median().into(), "ns");
     add("launches", "p95", sums.times.quantile(0.95).into(), "ns");
     add("launches", "max", sums.times.max().into(), "ns");
+    // Absent when there are so many launches that only their distribution was kept.
     let values = sums
         .times
         .values()
@@ -510,6 +526,7 @@ fn figures(
     add("launches", "of_graphs", sums.of_graphs.into(), "");
     add("launches", "latency", sums.latency.median().into(), "ns");
     add("launches", "queue_time", sums.queued.median().into(), "ns");
+    // Null where the recording has no code object, as those of other tools.
     let needs = |get: fn(&Resources) -> u32| Value::from(resources.map(get));
     add("resources", "vgprs", needs(|resources| resources.vgprs), "");
     add("resources", "sgprs", needs(|resources| resources.sgprs), "");

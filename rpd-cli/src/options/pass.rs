@@ -183,9 +183,7 @@ fn collector(
         cuda_graphs: given.cuda_graph_trace.value().unwrap_or_default(),
         spool_limit: None,
         in_pieces: false,
-        newer_sdk: [&given.hip_graph_trace, &given.hip_event_trace]
-            .iter()
-            .any(|trace| trace.is_on() && !trace.is_included()),
+        newer_sdk: traces::newer_requested(given).next().is_some(),
         streams: true,
         traces,
         hip_args: arguments_shown

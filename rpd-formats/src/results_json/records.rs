@@ -240,7 +240,11 @@ fn has_returns(domain: Domain) -> bool {
         | Domain::CounterCollection
         | Domain::RcclApi
         | Domain::MemoryAllocation
-        | Domain::RocjpegApi => false,
+        | Domain::RocjpegApi
+        | Domain::RocshmemApi
+        | Domain::HipfileApi
+        | Domain::Ompt
+        | Domain::Kfd => false,
     }
 }
 

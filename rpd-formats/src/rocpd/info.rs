@@ -14,12 +14,12 @@ use rpd_core::storage::by_id::ById;
 use rpd_core::storage::column::Column;
 use rusqlite::{Connection, params};
 
-use super::counters;
 use super::identity::Node;
 use super::names::Names;
 use super::rows::Writer;
 use super::tables::Version;
 use super::unstored;
+use super::{counters, kfd};
 use crate::json::Object;
 use crate::{describe, settings};
 
@@ -127,6 +127,7 @@ pub(super) fn write<'a>(
     write_queues_and_streams(connection, names, session, options)?;
     let agents = write_agents(connection, names, session)?;
     let counters = counters::write(connection, names, session, &agents)?;
+    kfd::write_counters(connection, names, session)?;
     write_code(
         connection,
         names,

@@ -13,6 +13,7 @@ mod error;
 mod guard;
 pub(crate) mod identity;
 mod info;
+mod kfd;
 mod merge;
 mod names;
 mod pages;

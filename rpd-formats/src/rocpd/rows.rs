@@ -22,7 +22,7 @@ use super::info::{EVENT_CATEGORY, GRAPH_CATEGORY, Ids};
 use super::names::Names;
 use super::pages::{PageFile, RowWriter, Tables};
 use super::tables::Version;
-use super::{device_totals, samples, stacks, traces};
+use super::{device_totals, kfd, samples, stacks, traces};
 use crate::columns::{Columns, columns};
 use crate::json::Object;
 use crate::progress;
@@ -79,6 +79,7 @@ pub(super) struct Events {
     scratch: i64,
     graph_launches: i64,
     hip_events: i64,
+    driver: i64,
 }
 
 impl Events {
@@ -90,6 +91,7 @@ impl Events {
         let allocations = copies + session.copies.len() as i64;
         let scratch = allocations + session.allocations.len() as i64;
         let graph_launches = scratch + session.scratch.len() as i64;
+        let hip_events = graph_launches + session.graph_launches.len() as i64;
         Events {
             calls,
             dispatches: dispatches_at,
@@ -97,7 +99,8 @@ impl Events {
             allocations,
             scratch,
             graph_launches,
-            hip_events: graph_launches + session.graph_launches.len() as i64,
+            hip_events,
+            driver: hip_events + session.hip_events.len() as i64,
         }
     }
 
@@ -105,6 +108,11 @@ impl Events {
     #[inline]
     pub(super) fn call(&self, index: usize) -> i64 {
         self.calls + index as i64
+    }
+
+    /// The event of event `index` of the kernel driver.
+    pub(super) fn of_driver(&self, index: usize) -> i64 {
+        self.driver + index as i64
     }
 
     /// The event of allocation `index`.
@@ -211,19 +219,28 @@ impl<'a> Writer<'a> {
             let correlation = table.correlation[index];
             rows.add(category, correlation, correlation, none, None)?;
         }
+        let table = &session.kfd_events;
+        for index in table.indices() {
+            let event = table.row(index);
+            let category = categories[event.operation.0 as usize];
+            let extdata = kfd::extdata(self, &event);
+            rows.add(category, none, none, none, Some(&extdata))?;
+        }
         rows.rows.finish()
     }
 
-    /// Calls that take time are regions, the others samples. Both have the ids of their events: views find the row of an event
+    /// Calls that take time are regions, the others samples. Events of the kernel driver are regions in either case. All have the ids of their events: views find the row of an event
     /// without an index then.
     fn calls(&self, events: &Events) -> io::Result<()> {
         let calls = &self.session.calls;
         let names = self.by_operation(|operation| self.ids.string(operation.name));
         let kinds = self.by_operation(|operation| operation.kind);
         let mut regions = self.rows_of::<RegionRow>("rocpd_region")?;
-        if calls
-            .indices()
-            .is_sorted_by_key(|index| calls.start[index].0.cast_signed())
+        let only_calls = self.session.kfd_events.is_empty();
+        if only_calls
+            && calls
+                .indices()
+                .is_sorted_by_key(|index| calls.start[index].0.cast_signed())
         {
             regions = regions.ordered();
         }
@@ -263,6 +280,18 @@ impl<'a> Writer<'a> {
             };
             sample.append_to(&mut samples);
             samples.end_row()?;
+        }
+        let table = &self.session.kfd_events;
+        for index in table.indices() {
+            let mut region = RegionRow {
+                event: events.of_driver(index),
+                thread: table.process[index],
+                start: table.start[index],
+                end: table.end[index],
+                name: names[table.operation[index].0 as usize],
+            };
+            region.append_to(&mut regions);
+            regions.end_row()?;
         }
         track_rows.finish()?;
         samples.finish()?;
