@@ -47,6 +47,7 @@ impl Resolver<'_> {
         let formats = formats(given, self.environment)?;
         self.warn_all(unused_library(given, &formats));
         self.warn_all(without_events(given, &formats));
+        self.warn_all(unused_schema(given, &formats));
         self.warn_all(platform::unused_installation(given));
         let (directory, prefix) = names(given, self.environment)?;
         let ranks = ranks::resolve(given, self.environment)?;
@@ -200,6 +201,13 @@ fn unused_library(given: &Given, formats: &[Format]) -> Option<String> {
     let library = &given.otf2_library;
     (library.is_requested() && !formats.contains(&Format::Otf2))
         .then(|| format!("{}: no effect without -f otf2", library.name()))
+}
+
+/// A warning about a schema that no format has.
+fn unused_schema(given: &Given, formats: &[Format]) -> Option<String> {
+    let schema = &given.rocpd_schema;
+    (schema.is_requested() && !formats.contains(&Format::Rocpd))
+        .then(|| format!("{}: no effect without -f rocpd", schema.name()))
 }
 
 /// A warning when HIP events, launches of graphs or events of the kernel driver are requested by name, and no format of the run

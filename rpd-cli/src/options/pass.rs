@@ -88,6 +88,7 @@ impl Resolver<'_> {
             collector,
             formats: files.formats,
             layout: outputs::layout(given, environment),
+            rocpd_schema: given.rocpd_schema.value(),
             output_directory: files.directory,
             output_file: files.prefix,
             output_config: given.output_config.is_on(),

@@ -4,8 +4,8 @@
 use rpd_core::compat::Compat;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
-    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, SamplingMethod,
-    SamplingUnit, Symbolize, Unit,
+    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, RocpdSchema,
+    SamplingMethod, SamplingUnit, Symbolize, Unit,
 };
 use rpd_spool::stacks::StackMode;
 
@@ -102,6 +102,8 @@ options! {
         output_directory: EscapedPath = "Directory of the output files; may hold placeholders [default: the current directory]",
             short('d'), value("DIR"), from("ROCPROF_OUTPUT_PATH");
         output_format: Vec<Format> = "Formats to write, separated by spaces: %formats% [default: rocpd]", short('f');
+        rocpd_schema: RocpdSchema = "Version of the schema of databases, for readers that know no later one. What it has no place for is left out, and a line says so [default: the first that has a place for all that was recorded]",
+            value("VERSION");
         layout: Layout = "Columns of tables in databases: rpd (those that are the same in every row last, where they take no space) or original (the order of the original tools, larger, for rocpd merge of ROCm) [default: rpd]",
             value("WHICH");
         output_config: bool = "Write the resolved options to <prefix>_config.json", from("ROCPROF_OUTPUT_CONFIG_FILE");

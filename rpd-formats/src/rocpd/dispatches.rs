@@ -105,7 +105,7 @@ pub(super) fn write(
             event,
         })?;
     }
-    let with_graphs = Version::from_session(writer.session) >= Version::Graphs;
+    let with_graphs = Version::from_output(writer.session, writer.options) >= Version::Graphs;
     let columns = [
         <Record<'_> as Columns<RowWriter<'_>>>::NAMES,
         graph_columns(with_graphs),

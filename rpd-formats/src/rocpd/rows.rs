@@ -3,6 +3,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io;
 
@@ -51,7 +52,8 @@ pub(super) struct Writer<'a> {
 /// When the file, or a temporary one, cannot be written.
 pub(super) fn write(writer: Writer<'_>) -> io::Result<()> {
     let (dispatches, row_of) = Dispatches::new(writer.session)?;
-    let events = Events::new(writer.session, dispatches.len());
+    let version = Version::from_output(writer.session, writer.options);
+    let events = Events::new(writer.session, dispatches.len(), version);
     writer.ids.write_strings(&writer)?;
     writer.events(&events, &dispatches)?;
     writer.arguments(&events)?;
@@ -83,7 +85,12 @@ pub(super) struct Events {
 }
 
 impl Events {
-    fn new(session: &Session, dispatches: usize) -> Events {
+    fn new(session: &Session, dispatches: usize, version: Version) -> Events {
+        // An older schema has no tables for these, and so no events of them.
+        let later = |since: Version, records: usize| match version.cmp(&since) {
+            Ordering::Less => 0,
+            Ordering::Equal | Ordering::Greater => records as i64,
+        };
         // Calls come first, so that the row of a call has the id of its event.
         let calls = 1;
         let dispatches_at = calls + session.calls.len() as i64;
@@ -91,7 +98,7 @@ impl Events {
         let allocations = copies + session.copies.len() as i64;
         let scratch = allocations + session.allocations.len() as i64;
         let graph_launches = scratch + session.scratch.len() as i64;
-        let hip_events = graph_launches + session.graph_launches.len() as i64;
+        let hip_events = graph_launches + later(Version::Graphs, session.graph_launches.len());
         Events {
             calls,
             dispatches: dispatches_at,
@@ -100,7 +107,7 @@ impl Events {
             scratch,
             graph_launches,
             hip_events,
-            driver: hip_events + session.hip_events.len() as i64,
+            driver: hip_events + later(Version::Events, session.hip_events.len()),
         }
     }
 
@@ -209,13 +216,14 @@ impl<'a> Writer<'a> {
         }
         let category = self.ids.text(GRAPH_CATEGORY);
         let table = &session.graph_launches;
-        for index in table.indices() {
+        let version = Version::from_output(session, self.options);
+        for index in table.indices().filter(|_| version >= Version::Graphs) {
             let correlation = table.correlation[index];
             rows.add(category, correlation, correlation, none, None)?;
         }
         let category = self.ids.text(EVENT_CATEGORY);
         let table = &session.hip_events;
-        for index in table.indices() {
+        for index in table.indices().filter(|_| version >= Version::Events) {
             let correlation = table.correlation[index];
             rows.add(category, correlation, correlation, none, None)?;
         }
@@ -319,7 +327,7 @@ impl<'a> Writer<'a> {
 
     fn copies(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.copies;
-        let with_graphs = Version::from_session(self.session) >= Version::Graphs;
+        let with_graphs = Version::from_output(self.session, self.options) >= Version::Graphs;
         let columns = [
             <CopyRecord<'_> as Columns<RowWriter<'_>>>::NAMES,
             graph_columns(with_graphs),
@@ -346,7 +354,8 @@ impl<'a> Writer<'a> {
 
     fn graph_launches(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.graph_launches;
-        if table.is_empty() {
+        let version = Version::from_output(self.session, self.options);
+        if table.is_empty() || version < Version::Graphs {
             return Ok(());
         }
         let mut rows = self.rows_of::<LaunchRecord>("rocpd_graph_launch")?;
@@ -365,7 +374,8 @@ impl<'a> Writer<'a> {
 
     fn hip_events(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.hip_events;
-        if table.is_empty() {
+        let version = Version::from_output(self.session, self.options);
+        if table.is_empty() || version < Version::Events {
             return Ok(());
         }
         let mut rows = self.rows_of::<HipEventRecord>("rocpd_hip_event")?;

@@ -41,19 +41,19 @@ fn prefetched_pages_are_migrations_with_their_range_and_agents() {
     ];
     assert_eq!(found, expected);
     let migrations = format!(
-        "SELECT {}, {}, {} - {}, value, typeof({}), tid = pid
-         FROM regions r JOIN rocpd_pmc_event v ON v.event_id = r.event_id
-         WHERE category = 'KFD_PAGE_MIGRATE' ORDER BY start",
+        "SELECT {}, {}, {} - {}, (SELECT value FROM rocpd_pmc_event v WHERE v.event_id = r.event_id),
+             typeof({}), tid = pid
+         FROM regions r WHERE category = 'KFD_PAGE_MIGRATE' ORDER BY start",
         field("src_agent_id"),
         field("dst_agent_id"),
         field("end_address"),
         field("start_address"),
         field("start_address"),
     );
-    let there = ["0", "1", "8192", "8192.0", "text", "1"].map(str::to_owned);
-    let back = ["1", "0", "8192", "8192.0", "text", "1"].map(str::to_owned);
+    let there = ["0", "1", "8192", "8192", "text", "1"].map(str::to_owned);
+    let back = ["1", "0", "8192", "8192", "text", "1"].map(str::to_owned);
     assert_eq!(database.rows(&migrations), [there, back]);
-    // The second one is asked for by the same call as its prefetch; nobody prefers a place.
+    // Nobody prefers a place.
     let places = format!(
         "SELECT DISTINCT {}, {} FROM regions WHERE category = 'KFD_PAGE_MIGRATE'",
         field("preferred_agent_id"),
