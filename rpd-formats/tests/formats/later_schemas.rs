@@ -66,6 +66,25 @@ fn each_column_of_a_later_schema_is_counted_where_it_has_values() {
     }
 }
 
+/// `sdk-newer-72`
+#[test]
+fn samples_of_a_development_branch_are_counted_and_named() {
+    let notes = notes(&[
+        "CREATE TABLE rocpd_gpu_pc_sample% (id INTEGER PRIMARY KEY, pc INTEGER)",
+        "INSERT INTO rocpd_gpu_pc_sample% (pc) VALUES (1), (2)",
+        "CREATE TABLE rocpd_blob_event% (id INTEGER PRIMARY KEY, blob BLOB)",
+        "INSERT INTO rocpd_blob_event% (blob) VALUES (x'00')",
+    ]);
+    assert_eq!(
+        notes,
+        [
+            "1 records in binary form are left out: this rpd does not read rocpd_blob_event",
+            "2 PC samples are left out: this rpd does not read rocpd_gpu_pc_sample",
+        ]
+    );
+}
+
+/// `sdk-newer-70`
 #[test]
 fn column_and_table_of_an_unknown_schema_are_named_once() {
     let notes = notes(&[
@@ -248,6 +267,7 @@ fn sampled_counters_are_no_records_of_dispatches() {
     );
 }
 
+/// `sdk-newer-74`
 #[test]
 fn network_adapter_keeps_its_type() {
     let session = session(&[

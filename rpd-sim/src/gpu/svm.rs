@@ -68,12 +68,17 @@ pub(crate) enum Cause {
     GpuFault,
 }
 
-static RANGES: Mutex<BTreeMap<usize, Managed>> = Mutex::new(BTreeMap::new());
-/// Whether there is any range.
-static ANY: AtomicBool = AtomicBool::new(false);
+/// The managed memory of a process, by first page.
+#[derive(Default)]
+pub(crate) struct ManagedMemory {
+    ranges: Mutex<BTreeMap<usize, Managed>>,
+    /// Whether there was any range.
+    any: AtomicBool,
+}
 
 fn ranges() -> MutexGuard<'static, BTreeMap<usize, Managed>> {
-    RANGES.lock().unwrap_or_else(PoisonError::into_inner)
+    let ranges = &machine().managed.ranges;
+    ranges.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether GPUs retry accesses that fault, so that pages move when kernels touch them.
@@ -112,7 +117,7 @@ pub(crate) fn register(base: usize, size: usize) {
         prefetched: None,
     };
     ranges().insert(of.start, range);
-    ANY.store(true, Ordering::Release);
+    machine().managed.any.store(true, Ordering::Release);
 }
 
 /// Ends the management of memory that is freed.
@@ -186,7 +191,7 @@ fn migrate(
     for (run, from) in runs(indices, elsewhere) {
         let start = clock::host_ns();
         let addresses = range.addresses(&run);
-        if from != 0 && !retries_faults() || from != 0 && range.mapped[run.start] & 1 << from != 0 {
+        if from != 0 && (!retries_faults() || range.mapped[run.start] & 1 << from != 0) {
             lost = true;
             events.push(DriverEvent::Unmapped {
                 agent: handle(from),
@@ -259,7 +264,7 @@ pub(crate) fn prefetch(address: usize, size: usize, place: usize) {
 /// Called when a kernel on a GPU is about to touch an address. The addresses around it that the GPU has mapped; `None` for memory that
 /// is not managed, or when GPUs do not retry faults. A page that is not mapped faults.
 pub(crate) fn touch(gpu: &'static Agent, address: u64, write: bool) -> Option<Range<u64>> {
-    if !ANY.load(Ordering::Acquire) || !retries_faults() {
+    if !machine().managed.any.load(Ordering::Acquire) || !retries_faults() {
         return None;
     }
     let bit = gpu.bit() as u16;

@@ -130,6 +130,11 @@ fn aggregates_include_members_that_are_not_switched_off() {
             with(&runtime, &["hip_compiler", "cuda_driver"], &DRIVER),
         ),
         (
+            "unnumbered",
+            "--kfd-page-mapping-trace --kfd-page-migration-trace --kfd-dropped-events-trace --rocshmem-trace --hipfile-trace",
+            with(&DRIVER, &["rocshmem", "hipfile"], &["kfd_queue"]),
+        ),
+        (
             "command-line-58",
             "--kfd-trace --kfd-queue-trace=0",
             with(&DRIVER, &[], &["kfd_queue"]),
