@@ -284,18 +284,20 @@ fn network_adapter_keeps_its_type() {
 
 /// Events of the driver as the original's tool writes them: regions with texts, and counters of their kinds.
 const DRIVER: [&str; 5] = [
-    "INSERT INTO rocpd_string% (id, string) VALUES (90001, 'KFD_PAGE_MIGRATE'), (90002, 'KFD_EVENT_DROPPED_EVENTS'), \
-     (90003, 'KFD_PAGE_MIGRATE_PREFETCH')",
+    "INSERT OR IGNORE INTO rocpd_string% (string) VALUES ('KFD_PAGE_MIGRATE'), ('KFD_EVENT_DROPPED_EVENTS'), \
+     ('KFD_PAGE_MIGRATE_PREFETCH')",
     "INSERT INTO rocpd_info_pmc% (id, nid, pid, name, symbol, component, value_type, block) \
      SELECT 8070450532247928837, nid, pid, 'KFD_PAGE_MIGRATE', 'KFD_PAGE_MIGRATE', 'rocm', 'ABS', 'KFD' \
      FROM rocpd_kernel_dispatch% LIMIT 1",
     "INSERT INTO rocpd_event% (id, category_id, stack_id, parent_stack_id, correlation_id, extdata) VALUES \
-     (90001, 90001, 0, 0, 0, '{\"kfd\":{\"start_address\":\"4096\",\"end_address\":\"12288\",\"src_agent_id\":\"1\",\"dst_agent_id\":\"0\",\"prefetch_agent_id\":\"-1\",\"preferred_agent_id\":\"-1\",\"error_code\":\"-12\",\"colour\":\"red\"}}'), \
-     (90002, 90002, 0, 0, 0, '{\"kfd\":{\"count\":\"5\"}}')",
+     (90001, (SELECT id FROM rocpd_string% WHERE string = 'KFD_PAGE_MIGRATE'), 0, 0, 0, '{\"kfd\":{\"start_address\":\"4096\",\"end_address\":\"12288\",\"src_agent_id\":\"1\",\"dst_agent_id\":\"0\",\"prefetch_agent_id\":\"-1\",\"preferred_agent_id\":\"-1\",\"error_code\":\"-12\",\"colour\":\"red\"}}'), \
+     (90002, (SELECT id FROM rocpd_string% WHERE string = 'KFD_EVENT_DROPPED_EVENTS'), 0, 0, 0, '{\"kfd\":{\"count\":\"5\"}}')",
     "INSERT INTO rocpd_region% (id, nid, pid, tid, start, \"end\", name_id, event_id) \
-     SELECT 90001, nid, pid, tid, start, start + 7, 90003, 90001 FROM rocpd_kernel_dispatch% LIMIT 1; \
+     SELECT 90001, nid, pid, tid, start, start + 7, \
+     (SELECT id FROM rocpd_string% WHERE string = 'KFD_PAGE_MIGRATE_PREFETCH'), 90001 FROM rocpd_kernel_dispatch% LIMIT 1; \
      INSERT INTO rocpd_region% (id, nid, pid, tid, start, \"end\", name_id, event_id) \
-     SELECT 90002, nid, pid, tid, start, start, 90002, 90002 FROM rocpd_kernel_dispatch% LIMIT 1",
+     SELECT 90002, nid, pid, tid, start, start, \
+     (SELECT id FROM rocpd_string% WHERE string = 'KFD_EVENT_DROPPED_EVENTS'), 90002 FROM rocpd_kernel_dispatch% LIMIT 1",
     "INSERT INTO rocpd_pmc_event% (event_id, pmc_id, value) VALUES (90001, 8070450532247928837, 8192)",
 ];
 
