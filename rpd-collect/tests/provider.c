@@ -58,6 +58,10 @@ static const char* callback_kind_name(uint32_t kind) {
         case RANGE: return "MARKER_CORE_RANGE_API";
         /* A branch of the SDK has this kind where releases have HIP_GRAPH. */
         case EVENTS: return "GPU_EVENTS";
+#ifdef NEWER
+        case 23: return "ROCSHMEM_API";
+        case 24: return "HIPFILE_API";
+#endif
         default: return NULL;
     }
 }
@@ -74,6 +78,13 @@ static const char* dispatch_names[] = {NULL, "KERNEL_DISPATCH_ENQUEUE", "KERNEL_
 static const char* copy_names[] = {NULL, "MEMORY_COPY_HOST_TO_HOST", "MEMORY_COPY_HOST_TO_DEVICE"};
 static const char* allocation_names[] = {NULL, "MEMORY_ALLOCATION_ALLOCATE", NULL, "MEMORY_ALLOCATION_FREE"};
 
+#ifdef NEWER
+#include "newer.h"
+enum { LAST_KIND = HIPFILE, LAST_OPERATION = 9 };
+#else
+enum { LAST_KIND = EVENTS, LAST_OPERATION = 4 };
+#endif
+
 static const char* callback_operation_name(uint32_t kind, int op) {
 #define PICK(table) (op >= 0 && op < (int) (sizeof table / sizeof *table) ? table[op] : NULL)
     switch (kind) {
@@ -88,6 +99,9 @@ static const char* callback_operation_name(uint32_t kind, int op) {
         case RUNTIME: return tells_runtimes ? PICK(runtime_names) : NULL;
         case STREAM: return PICK(stream_names);
         case RANGE: return PICK(range_names);
+#ifdef NEWER
+        case ROCSHMEM: case HIPFILE: return newer_operation_name(kind, op);
+#endif
         default: return NULL;
     }
 }
@@ -106,26 +120,36 @@ int rocprofiler_query_callback_tracing_kind_operation_name(uint32_t kind, int op
     return give(callback_operation_name(kind, op), name, len);
 }
 int rocprofiler_iterate_callback_tracing_kinds(int (*visit)(uint32_t, void*), void* data) {
-    for (uint32_t kind = 0; kind <= EVENTS; ++kind) visit(kind, data);
+    for (uint32_t kind = 0; kind <= LAST_KIND; ++kind) visit(kind, data);
     return 0;
 }
 int rocprofiler_iterate_callback_tracing_kind_operations(uint32_t kind, int (*visit)(uint32_t, int, void*), void* data) {
-    for (int op = 0; op < 4; ++op)
+    for (int op = 0; op < LAST_OPERATION; ++op)
         if (callback_operation_name(kind, op)) visit(kind, op, data);
     return 0;
 }
 int rocprofiler_query_buffer_tracing_kind_name(uint32_t kind, const char** name, uint64_t* len) {
+#ifdef NEWER
+    if (newer_buffer_name(kind)) return give(newer_buffer_name(kind), name, len);
+#endif
     return give(kind == DISPATCH_BUFFER ? "KERNEL_DISPATCH" : NULL, name, len);
 }
 int rocprofiler_query_buffer_tracing_kind_operation_name(uint32_t kind, int op, const char** name, uint64_t* len) {
+#ifdef NEWER
+    if (newer_buffer_name(kind)) return give(newer_buffer_operation(kind, op), name, len);
+#endif
     return give(kind == DISPATCH_BUFFER && op == 2 ? "KERNEL_DISPATCH_COMPLETE" : NULL, name, len);
 }
 int rocprofiler_iterate_buffer_tracing_kinds(int (*visit)(uint32_t, void*), void* data) {
     visit(DISPATCH_BUFFER, data);
+#ifdef NEWER
+    visit(DROPPED_BUFFER, data);
+    visit(MIGRATE_BUFFER, data);
+#endif
     return 0;
 }
 int rocprofiler_iterate_buffer_tracing_kind_operations(uint32_t kind, int (*visit)(uint32_t, int, void*), void* data) {
-    visit(kind, 2, data);
+    visit(kind, kind == DISPATCH_BUFFER ? 2 : 0, data);
     return 0;
 }
 int rocprofiler_query_external_correlation_id_request_kind_name(uint32_t kind, const char** name, uint64_t* len) {
@@ -198,7 +222,15 @@ int rocprofiler_stop_context(handle_t context) {
 /* PC samples alone go through a buffer, which a sudden end empties. */
 #include "sampling.h"
 #include "tracing.h"
-int rocprofiler_configure_buffer_tracing_service(void) { return 1; }
+int rocprofiler_configure_buffer_tracing_service(handle_t context, uint32_t kind, const int* ops, size_t count, handle_t id) {
+    (void) context, (void) ops, (void) count, (void) id;
+#ifdef NEWER
+    return newer_configure(kind);
+#else
+    (void) kind;
+    return 1;
+#endif
+}
 int rocprofiler_configure_callback_tracing_service(handle_t context, uint32_t kind, const int* ops, size_t count,
                                                    callback_t callback, void* data) {
     for (int i = 0; i < 4; ++i) {
@@ -280,6 +312,21 @@ static void on_handler(void (*act)(void*), void* data) {
 }
 
 #include "counting.h"
+
+#ifdef NEWER
+/* Delivers a migration of two pages without agents, five dropped events, and a record of another kind. */
+static void driver_events(void* unused) {
+    struct { uint64_t size; uint32_t kind; int operation; uint64_t start, end; uint64_t pid, range[2], agents[4]; int64_t error; } migrate =
+        {96, MIGRATE_BUFFER, 0, now(), now() + 50, 4711, {0x10000, 0x12000}, {0}, 0};
+    struct { uint64_t size; uint32_t kind; int operation; uint64_t time; uint32_t pid, count; } dropped =
+        {32, DROPPED_BUFFER, 0, now(), 4712, 5};
+    struct { uint64_t size; uint32_t kind; int operation; } other = {16, 77, 0};
+    sample_header_t headers[] = {{1, MIGRATE_BUFFER, &migrate}, {1, DROPPED_BUFFER, &dropped}, {1, 77, &other}};
+    sample_header_t* all[] = {headers, headers + 1, NULL, headers + 2};
+    if (newer_wanted) buffer.callback(buffer.context, (handle_t) {9}, all, 4, buffer.data, 0);
+    (void) unused;
+}
+#endif
 
 /* ---- what the program does ---- */
 
@@ -577,6 +624,13 @@ int main(int argc, char** argv) {
         end(&set), end(&outer);
         dispatch((uint64_t) count + 1, now());
         if (argc > 3) raise(SIGKILL);
+#ifdef NEWER
+    } else if (!strcmp(scenario, "newer")) {
+        uint64_t payload[4] = {sizeof payload};
+        for (int op = 5; op < 7; ++op) begin(&outer, ROCSHMEM, op, payload), end(&outer);
+        begin(&outer, HIPFILE, 5, payload), end(&outer);
+        on_handler(driver_events, NULL);
+#endif
     } else if (!strcmp(scenario, "memory")) {
         memory();
         if (argc > 2) raise(SIGKILL);

@@ -31,7 +31,7 @@ pub enum Difference {
     RenamingMarks,
     /// Repeat 0 of a collection period.
     EndlessPeriod,
-    /// Traces of graphs and HIP events in the aggregates of HIP.
+    /// Traces of newer versions of the original in the aggregates: graphs, HIP events, the kernel driver, rocSHMEM and hipFile.
     GraphTraces,
     /// Whether `--group-by-queue` is a trace.
     QueueIsTrace,
@@ -117,7 +117,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::PauseResume, "`roctxProfilerPause` and `roctxProfilerResume`", "are always obeyed", "are obeyed with `--marker-trace` or `--selected-regions` only"),
     row(Difference::RenamingMarks, "`roctxMark` with `--kernel-rename`", "renames nothing: kernels are named after the innermost open push range", "is pushed on the stack of ranges, and the next pop takes it off"),
     row(Difference::EndlessPeriod, "Repeat 0 in `--collection-period`", "repeats the period endlessly", "runs the period once"),
-    row(Difference::GraphTraces, "`--hip-trace`, `--hip-runtime-trace`, `-r` and `-s`", "include `--hip-graph-trace` and `--hip-event-trace`", "do not, as in ROCm 7.0; both can be given"),
+    row(Difference::GraphTraces, "`--hip-trace`, `--hip-runtime-trace`, `-r` and `-s`", "include `--hip-graph-trace` and `--hip-event-trace`; `-r` and `-s` also `--kfd-trace`, `--rocshmem-trace` and `--hipfile-trace`", "do not, as in ROCm 7.0; all can be given"),
     row(Difference::QueueIsTrace, "`--group-by-queue` with a summary option and no trace", "is refused: nothing is traced", "is accepted: the option counts as a trace"),
     row(Difference::Diagnostics, "Errors and warnings before the run", "`rpd: MESSAGE`", "`Fatal error: MESSAGE`, `Warning: MESSAGE`; mistakes in options as a usage line and `rocprofv3: error: MESSAGE`"),
     row(Difference::Echo, "`--echo`", "prints the resolved options of each run as JSON", "prints the program and its arguments: `command: ['./app', '-n', '1']`"),

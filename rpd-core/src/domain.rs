@@ -65,6 +65,14 @@ domains! {
     CudaApi = "CUDA_API", "cuda_api";
     /// Calls of the CUDA driver.
     CudaDriverApi = "CUDA_DRIVER_API", "cuda_driver_api";
+    /// Calls of the rocSHMEM API.
+    RocshmemApi = "ROCSHMEM_API", "rocshmem_api";
+    /// Calls of the hipFile API.
+    HipfileApi = "HIPFILE_API", "hipfile_api";
+    /// Events of OpenMP that take time: parallel regions, tasks, and work for devices.
+    Ompt = "OMPT", "ompt";
+    /// Events of the kernel driver.
+    Kfd = "KFD", "kfd";
 }
 
 impl Domain {
@@ -93,7 +101,11 @@ impl Domain {
             | Domain::RocdecodeApi
             | Domain::RocjpegApi
             | Domain::CudaApi
-            | Domain::CudaDriverApi => format!("{}_trace", self.stem()),
+            | Domain::CudaDriverApi
+            | Domain::RocshmemApi
+            | Domain::HipfileApi
+            | Domain::Ompt
+            | Domain::Kfd => format!("{}_trace", self.stem()),
         }
     }
 
@@ -107,7 +119,11 @@ impl Domain {
             | Domain::RocdecodeApi
             | Domain::RocjpegApi
             | Domain::CudaApi
-            | Domain::CudaDriverApi => Table::Calls,
+            | Domain::CudaDriverApi
+            | Domain::RocshmemApi
+            | Domain::HipfileApi
+            | Domain::Ompt => Table::Calls,
+            Domain::Kfd => Table::KfdEvents,
             Domain::KernelDispatch => Table::Dispatches,
             Domain::MemoryCopy => Table::Copies,
             Domain::ScratchMemory => Table::Scratch,
@@ -171,7 +187,41 @@ kinds! {
     ScratchMemory = "SCRATCH_MEMORY", "SCRATCH_MEMORY", ScratchMemory;
     /// Memory allocations.
     MemoryAllocation = "MEMORY_ALLOCATION", "MEMORY_ALLOCATION", MemoryAllocation;
+    /// Calls of the rocSHMEM API table.
+    Rocshmem = "ROCSHMEM_API", "ROCSHMEM_API", RocshmemApi;
+    /// Calls of the hipFile API table.
+    Hipfile = "HIPFILE_API", "HIPFILE_API", HipfileApi;
+    /// Events of OpenMP.
+    Ompt = "OMPT", "OMPT", Ompt;
+    /// Begins and ends of page migrations.
+    KfdEventPageMigrate = "KFD_EVENT_PAGE_MIGRATE", "KFD_EVENT_PAGE_MIGRATE", Kfd;
+    /// Begins and ends of page faults.
+    KfdEventPageFault = "KFD_EVENT_PAGE_FAULT", "KFD_EVENT_PAGE_FAULT", Kfd;
+    /// Evictions and restorations of queues.
+    KfdEventQueue = "KFD_EVENT_QUEUE", "KFD_EVENT_QUEUE", Kfd;
+    /// Ranges that were unmapped from GPUs.
+    KfdEventUnmapFromGpu = "KFD_EVENT_UNMAP_FROM_GPU", "KFD_EVENT_UNMAP_FROM_GPU", Kfd;
+    /// Events that the kernel driver dropped.
+    KfdEventDroppedEvents = "KFD_EVENT_DROPPED_EVENTS", "KFD_EVENT_DROPPED_EVENTS", Kfd;
+    /// Page migrations.
+    KfdPageMigrate = "KFD_PAGE_MIGRATE", "KFD_PAGE_MIGRATE", Kfd;
+    /// Page faults.
+    KfdPageFault = "KFD_PAGE_FAULT", "KFD_PAGE_FAULT", Kfd;
+    /// Evictions of queues until their restoration.
+    KfdQueue = "KFD_QUEUE", "KFD_QUEUE", Kfd;
 }
+
+/// The kinds of events of the kernel driver, by [`crate::spool::format::kfd_kind`].
+pub const KFD_KINDS: [Kind; 8] = [
+    Kind::KfdEventPageMigrate,
+    Kind::KfdEventPageFault,
+    Kind::KfdEventQueue,
+    Kind::KfdEventUnmapFromGpu,
+    Kind::KfdEventDroppedEvents,
+    Kind::KfdPageMigrate,
+    Kind::KfdPageFault,
+    Kind::KfdQueue,
+];
 
 /// One row of the kind table: provider spelling, file spelling, domain.
 struct KindRow(Kind, &'static str, &'static str, Domain);
@@ -201,12 +251,11 @@ impl Kind {
         self.row().3
     }
 
-    /// The kind with this provider or file name, if it is one that rpd records.
+    /// The kind with this provider or file name, if it is one that rpd knows. Kinds whose records have arguments end in `_EXT`.
     pub fn from_name(name: &str) -> Option<Kind> {
-        KINDS
-            .iter()
-            .find(|row| row.1 == name || row.2 == name)
-            .map(|row| row.0)
+        let find = |name: &str| KINDS.iter().find(|row| row.1 == name || row.2 == name);
+        let found = find(name).or_else(|| find(name.strip_suffix("_EXT")?));
+        found.map(|row| row.0)
     }
 
     /// Whether records of this kind are calls on a thread (they live in [`crate::session::CallTable`]).
@@ -233,6 +282,7 @@ mod tests {
             assert_eq!(Kind::from_name(kind.provider_name()), Some(kind));
             assert_eq!(Kind::from_name(kind.file_name()), Some(kind));
         }
-        assert_eq!(Kind::from_name("KFD_QUEUE"), None);
+        assert_eq!(Kind::from_name("HIPFILE_API_EXT"), Some(Kind::Hipfile));
+        assert_eq!(Kind::from_name("CORRELATION_ID_RETIREMENT"), None);
     }
 }

@@ -235,6 +235,51 @@ impl Layout {
     }
 }
 
+/// A version of the schema of databases. Later ones have more tables and columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum RocpdSchema {
+    /// 3, also called 3.0.0: that of ROCm 7.0.
+    #[serde(rename = "3")]
+    First,
+    /// 3.0.1: network adapters among the agents.
+    #[serde(rename = "3.0.1")]
+    Adapters,
+    /// 3.0.2: launches of graphs, and the graphs of dispatches and copies.
+    #[serde(rename = "3.0.2")]
+    Graphs,
+    /// 3.0.3: counters that are sampled while kernels run.
+    #[serde(rename = "3.0.3")]
+    Sampled,
+    /// 3.0.4: HIP events.
+    #[serde(rename = "3.0.4")]
+    Events,
+}
+
+impl RocpdSchema {
+    /// Every version, oldest first.
+    pub const ALL: &'static [RocpdSchema] = &[
+        RocpdSchema::First,
+        RocpdSchema::Adapters,
+        RocpdSchema::Graphs,
+        RocpdSchema::Sampled,
+        RocpdSchema::Events,
+    ];
+
+    /// The words of the command line.
+    pub const WORDS: &'static [&'static str] = &["3", "3.0.1", "3.0.2", "3.0.3", "3.0.4"];
+
+    /// The version as databases and the command line have it.
+    pub const fn word(self) -> &'static str {
+        RocpdSchema::WORDS[self as usize]
+    }
+
+    /// The version that a word means; `None` for any other word.
+    pub fn from_word(word: &str) -> Option<RocpdSchema> {
+        let all = RocpdSchema::ALL.iter().copied();
+        all.into_iter().find(|version| version.word() == word)
+    }
+}
+
 /// When outputs are written while a program goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -257,6 +302,8 @@ pub struct Options {
     pub formats: Vec<Format>,
     /// Layout of databases.
     pub layout: Layout,
+    /// Schema of databases; `None`: the first that has a place for all that a recording holds.
+    pub rocpd_schema: Option<RocpdSchema>,
     /// Output directory with placeholders unresolved, as escaped text; absolute unless it starts with a placeholder.
     pub output_directory: String,
     /// Output prefix with placeholders unresolved, as escaped text.

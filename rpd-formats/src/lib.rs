@@ -68,6 +68,7 @@ pub mod flame;
 pub mod html;
 mod joint;
 mod json;
+mod kfd;
 mod operations;
 pub mod otf2;
 mod output;

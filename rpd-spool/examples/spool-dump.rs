@@ -253,6 +253,14 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 parse!(format::HipEvent).0
             )?;
         }
+        RecordKind::KfdEvent => {
+            write!(
+                out,
+                "{} {:?}",
+                record.header.aux,
+                parse!(format::KfdEvent).0
+            )?;
+        }
         RecordKind::PcSample => write!(out, "{:?}", parse!(format::PcSample).0)?,
         RecordKind::RemovedTotal => write!(out, "{:?}", parse!(format::RemovedTotal).0)?,
         RecordKind::DeviceTotal => {

@@ -37,6 +37,18 @@ pub struct Traces {
     pub hip_graph: bool,
     /// HIP events on the device.
     pub hip_event: bool,
+    /// Migrations of pages between memories, as the kernel driver reports them.
+    pub kfd_page_migration: bool,
+    /// Page faults of GPUs and what is unmapped from them, as the kernel driver reports them.
+    pub kfd_page_mapping: bool,
+    /// Evictions and restorations of queues, as the kernel driver reports them.
+    pub kfd_queue: bool,
+    /// Numbers of events that the kernel driver dropped.
+    pub kfd_dropped_events: bool,
+    /// rocSHMEM calls.
+    pub rocshmem: bool,
+    /// hipFile calls.
+    pub hipfile: bool,
     /// RCCL calls.
     pub rccl: bool,
     /// rocDecode calls.
@@ -374,6 +386,12 @@ const FLAGS: &[Flag] = &flags! {
     "scratch_memory" => traces.scratch_memory;
     "hip_graph" => traces.hip_graph;
     "hip_event" => traces.hip_event;
+    "kfd_page_migration" => traces.kfd_page_migration;
+    "kfd_page_mapping" => traces.kfd_page_mapping;
+    "kfd_queue" => traces.kfd_queue;
+    "kfd_dropped_events" => traces.kfd_dropped_events;
+    "rocshmem" => traces.rocshmem;
+    "hipfile" => traces.hipfile;
     "rccl" => traces.rccl;
     "rocdecode" => traces.rocdecode;
     "rocjpeg" => traces.rocjpeg;

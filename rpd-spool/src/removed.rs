@@ -11,7 +11,8 @@ pub struct Sort {
     /// Tag of the records.
     pub tag: u16,
     /// For calls and ranges the number of the callback kind in the upper half and that of the operation in the lower; for
-    /// dispatches the id of the kernel; for copies, allocations and scratch operations the number of the operation; 0 for PC
+    /// dispatches the id of the kernel; for events of the kernel driver [`format::kfd_kind`] in the upper half and the number
+    /// of the operation in the lower; for copies, allocations and scratch operations the number of the operation; 0 for PC
     /// samples.
     pub subject: u64,
 }
@@ -111,6 +112,10 @@ impl Removed {
             RecordKind::HipEvent => {
                 let (found, _) = format::HipEvent::read_from_prefix(bytes).ok()?;
                 row(header.aux.into(), found.start, found.end, 0)
+            }
+            RecordKind::KfdEvent => {
+                let (found, _) = format::KfdEvent::read_from_prefix(bytes).ok()?;
+                row(call(found.operation), found.start, found.end, 0)
             }
             _ => None,
         }

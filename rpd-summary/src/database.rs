@@ -175,6 +175,14 @@ views! {
     Rocjpeg = "rocjpeg", Some("ROCJPEG");
     /// Calls of the CUDA runtime and the CUDA driver.
     Cuda = "cuda", Some("CUDA");
+    /// Calls of rocSHMEM functions.
+    Rocshmem = "rocshmem", Some("ROCSHMEM");
+    /// Calls of hipFile functions.
+    Hipfile = "hipfile", Some("HIPFILE");
+    /// Events of OpenMP.
+    Ompt = "ompt", Some("OMPT");
+    /// Events of the kernel driver.
+    Kfd = "kfd", None;
     /// ROCTx marks and ranges.
     Markers = "markers", Some("MARKER");
     /// Calls of interfaces that have no table of their own: those in files of RPD.
@@ -198,13 +206,17 @@ const fn views_of(domain: Domain, compat: Compat) -> &'static [View] {
         Domain::RocjpegApi => &[View::Rocjpeg],
         Domain::CudaApi | Domain::CudaDriverApi => &[View::Cuda],
         Domain::MarkerApi => &[View::Markers],
+        Domain::RocshmemApi => &[View::Rocshmem],
+        Domain::HipfileApi => &[View::Hipfile],
+        Domain::Ompt => &[View::Ompt],
+        Domain::Kfd => &[View::Kfd],
         // Counter values have no durations.
         Domain::CounterCollection => &[],
     }
 }
 
 /// Number of the lowest bits of a key that are the view; the rank has the bits above, the name the upper half.
-const VIEW_BITS: u32 = 4;
+const VIEW_BITS: u32 = 5;
 
 const _: () = assert!(View::ALL.len() <= 1 << VIEW_BITS);
 
@@ -276,7 +288,8 @@ impl DatabaseSums {
                     | Table::Counted
                     | Table::Samples
                     | Table::GraphLaunches
-                    | Table::HipEvents => name,
+                    | Table::HipEvents
+                    | Table::KfdEvents => name,
                 };
                 let key = self.key(name, rank, *view);
                 self.groups.add(GroupRow { key, ..group })?;

@@ -237,6 +237,7 @@ impl<'a> Statistics<'a> {
                 Table::Copies => push_operations!(records, session, session.copies),
                 Table::Allocations => push_operations!(records, session, session.allocations),
                 Table::Scratch => push_operations!(records, session, session.scratch),
+                Table::KfdEvents => push_operations!(records, session, session.kfd_events),
                 // These statistics are about durations, which those that were traced have as well.
                 Table::Counted => {}
                 // Samples have no durations.

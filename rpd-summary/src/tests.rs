@@ -5,7 +5,8 @@ use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::Nanoseconds;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{
-    AllocationRow, CallRow, CopyRow, DispatchRow, SampleRow, ScratchRow, Session, Table, ValueRange,
+    AllocationRow, CallRow, CopyRow, DispatchRow, KfdEventRow, SampleRow, ScratchRow, Session,
+    Table, ValueRange,
 };
 
 use crate::Statistics;
@@ -59,6 +60,12 @@ fn session(domain: Domain) -> Session {
             start,
             end,
             ..SampleRow::default()
+        }),
+        Table::KfdEvents => session.kfd_events.push(KfdEventRow {
+            operation,
+            start,
+            end,
+            ..KfdEventRow::default()
         }),
         Table::GraphLaunches | Table::HipEvents => unreachable!("no domain has them"),
     }
@@ -121,8 +128,11 @@ fn differences_have_records_of_every_domain() {
             .iter()
             .next()
             .is_none();
-        // Operations on memory are compared as the calls that make them.
-        let expected = matches!(domain, Domain::MemoryAllocation | Domain::ScratchMemory);
+        // Operations on memory are compared as the calls that make them; what the driver does is not the program's.
+        let expected = matches!(
+            domain,
+            Domain::MemoryAllocation | Domain::ScratchMemory | Domain::Kfd
+        );
         assert_eq!(is_left_out, expected, "{domain:?}: not as stated here");
     }
 }

@@ -52,6 +52,7 @@ program capture-limits capture-limits -lhip
 program capture-memory capture-memory -lhip
 program capture-order capture-order -lhip
 program graphs graphs -lhip
+program managed managed -lhip
 program jit jit -rdynamic -lhip
 program capture-graphs capture-graphs -lhip
 program capture-images capture-images -lhip

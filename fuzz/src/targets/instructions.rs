@@ -82,7 +82,7 @@ impl Memory for Arena {
         0
     }
 
-    fn extent(&self, address: u64) -> Option<Extent> {
+    fn extent(&self, address: u64, _write: bool) -> Option<Extent> {
         (self.0.start..self.0.end)
             .contains(&address)
             .then_some(self.0)

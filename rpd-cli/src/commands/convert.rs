@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::{Args, Parser};
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::naming::{self, Facts, Namer, Target};
-use rpd_core::options::{AgentIndex, Format, Layout, Options};
+use rpd_core::options::{AgentIndex, Format, Layout, Options, RocpdSchema};
 use rpd_core::session::{LoadOptions, Session};
 use rpd_core::text::os_text;
 use rpd_formats::registry;
@@ -57,6 +57,10 @@ struct Arguments {
     /// and databases with the columns of the original in its order [default: rpd]
     #[arg(long, value_name = "WHICH", value_parser = layout_of_word)]
     layout: Option<Layout>,
+    /// Version of the schema of databases, for -f rocpd: 3, 3.0.1, 3.0.2, 3.0.3 or 3.0.4. What it has no place for is left out, and a
+    /// line says so [default: the first that has a place for all of the recording]
+    #[arg(long, value_name = "VERSION", value_parser = schema_of_word)]
+    rocpd_schema: Option<RocpdSchema>,
     #[command(flatten)]
     naming: Naming,
     /// How agents are numbered: absolute, relative or type-relative
@@ -121,6 +125,11 @@ fn format(text: &str) -> Result<Format, String> {
 
 fn layout_of_word(text: &str) -> Result<Layout, String> {
     Layout::from_word(text).ok_or_else(|| format!("choose from {}", Layout::WORDS.join(", ")))
+}
+
+fn schema_of_word(text: &str) -> Result<RocpdSchema, String> {
+    RocpdSchema::from_word(text)
+        .ok_or_else(|| format!("choose from {}", RocpdSchema::WORDS.join(", ")))
 }
 
 fn agent_index(text: &str) -> Result<AgentIndex, String> {
@@ -269,6 +278,7 @@ impl Arguments {
         Ok(Options {
             formats: self.formats.clone(),
             layout: self.layout.unwrap_or_default(),
+            rocpd_schema: self.rocpd_schema,
             output_directory: directory,
             output_file: file,
             stats: self.stats,

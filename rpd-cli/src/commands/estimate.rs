@@ -111,6 +111,7 @@ enum Sort {
     Samples,
     GraphLaunches,
     HipEvents,
+    DriverEvents,
     Stacks,
     Facts,
 }
@@ -130,6 +131,7 @@ impl Sort {
             Sort::Samples => "PC samples",
             Sort::GraphLaunches => "graph launches",
             Sort::HipEvents => "HIP events",
+            Sort::DriverEvents => "driver events",
             Sort::Stacks => "call stacks",
             Sort::Facts => "names and facts",
         }
@@ -210,6 +212,7 @@ impl Recorded {
                 Table::Samples => Sort::Samples,
                 Table::GraphLaunches => Sort::GraphLaunches,
                 Table::HipEvents => Sort::HipEvents,
+                Table::KfdEvents => Sort::DriverEvents,
             },
             (RecordKind::Selected, _) => Sort::Counters,
             (

@@ -3,8 +3,8 @@
 use rpd_core::compat::Compat;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
-    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, SamplingMethod,
-    SamplingUnit, Symbolize, Unit,
+    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, RocpdSchema,
+    SamplingMethod, SamplingUnit, Symbolize, Unit,
 };
 use rpd_spool::stacks::StackMode;
 
@@ -83,6 +83,13 @@ choices! {
         Config = "config",
     }
     ProviderChoice { Auto = "auto", Sdk = "sdk", Direct = "direct", }
+    RocpdSchema {
+        First = RocpdSchema::First.word(),
+        Adapters = RocpdSchema::Adapters.word(),
+        Graphs = RocpdSchema::Graphs.word(),
+        Sampled = RocpdSchema::Sampled.word(),
+        Events = RocpdSchema::Events.word(),
+    }
     SamplingMethod {
         Stochastic = SamplingMethod::Stochastic.word(),
         HostTrap = SamplingMethod::HostTrap.word(),

@@ -98,6 +98,11 @@ impl Named {
         format!("--{}", self.spec.long)
     }
 
+    /// The option's key in job files.
+    pub(super) fn key(&self) -> &'static str {
+        self.spec.key
+    }
+
     /// How a message names the option: as it was written, and where.
     pub(crate) fn name(&self) -> String {
         match self.source.as_deref() {

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 const USUAL: u64 = 64 << 20;
 
 /// Options that request what a light recording does not have. Aggregates first: a message names the first.
-pub(super) fn without_place(given: &Given) -> [&Named; 26] {
+pub(super) fn without_place(given: &Given) -> [&Named; 33] {
     [
         &given.sys_trace,
         &given.runtime_trace,
@@ -31,6 +31,13 @@ pub(super) fn without_place(given: &Given) -> [&Named; 26] {
         &given.hip_compiler_trace,
         &given.hip_graph_trace,
         &given.hip_event_trace,
+        &given.kfd_trace,
+        &given.kfd_page_migration_trace,
+        &given.kfd_page_mapping_trace,
+        &given.kfd_queue_trace,
+        &given.kfd_dropped_events_trace,
+        &given.rocshmem_trace,
+        &given.hipfile_trace,
         &given.hsa_core_trace,
         &given.hsa_amd_trace,
         &given.hsa_image_trace,

@@ -15,6 +15,7 @@ use super::platform;
 use super::ranks;
 use super::resolve::{Environment, Resolver};
 use super::table::Given;
+use super::traces;
 use super::value::{EscapedPath, OptionValue, variable_number};
 use crate::failure::Failure;
 
@@ -46,6 +47,7 @@ impl Resolver<'_> {
         let formats = formats(given, self.environment)?;
         self.warn_all(unused_library(given, &formats));
         self.warn_all(without_events(given, &formats));
+        self.warn_all(unused_schema(given, &formats));
         self.warn_all(platform::unused_installation(given));
         let (directory, prefix) = names(given, self.environment)?;
         let ranks = ranks::resolve(given, self.environment)?;
@@ -201,26 +203,36 @@ fn unused_library(given: &Given, formats: &[Format]) -> Option<String> {
         .then(|| format!("{}: no effect without -f otf2", library.name()))
 }
 
-/// A warning about settings of a tracing service that rpd does without. What describes rpd anyway needs no warning.
-/// A warning when HIP events or launches of graphs are requested by name, and no format of the run has them.
-fn without_events(given: &Given, formats: &[Format]) -> Option<String> {
-    let requested = [&given.hip_event_trace, &given.hip_graph_trace];
-    let has_them = |format: &Format| match format {
-        Format::Rocpd | Format::Json | Format::Parquet => true,
-        Format::Csv | Format::Pftrace | Format::Otf2 | Format::Html => false,
-    };
-    let option = requested
-        .into_iter()
-        .find(|trace| trace.is_on() && !trace.is_included())?;
-    (!formats.iter().any(has_them)).then(|| {
-        format!(
-            "{}: {} has none of its records: add -f rocpd, which `rpd convert` makes CSV of",
-            option.flag(),
-            formats.first().map_or("no format", |format| format.word())
-        )
-    })
+/// A warning about a schema that no format has.
+fn unused_schema(given: &Given, formats: &[Format]) -> Option<String> {
+    let schema = &given.rocpd_schema;
+    (schema.is_requested() && !formats.contains(&Format::Rocpd))
+        .then(|| format!("{}: no effect without -f rocpd", schema.name()))
 }
 
+/// A warning when HIP events, launches of graphs or events of the kernel driver are requested by name, and no format of the run
+/// has them.
+fn without_events(given: &Given, formats: &[Format]) -> Option<String> {
+    let lacks = |option: &Named, format: &Format| match format {
+        Format::Rocpd | Format::Parquet => false,
+        Format::Json => option.key().starts_with("kfd_"),
+        Format::Csv | Format::Pftrace => option.key().starts_with("hip_"),
+        Format::Otf2 | Format::Html => true,
+    };
+    let option = traces::newer_requested(given)
+        .filter(|option| {
+            let key = option.key();
+            key.starts_with("hip_") || key.starts_with("kfd_")
+        })
+        .find(|option| formats.iter().all(|format| lacks(option, format)))?;
+    Some(format!(
+        "{}: {} has none of its records: add -f rocpd, which `rpd convert` makes CSV of",
+        option.flag(),
+        formats.first().map_or("no format", |format| format.word())
+    ))
+}
+
+/// A warning about settings of a tracing service that rpd does without. What describes rpd anyway needs no warning.
 fn unused_perfetto_settings(given: &Given) -> Option<String> {
     let settings: [(&Named, bool); 4] = [
         (

@@ -88,6 +88,7 @@ impl Resolver<'_> {
             collector,
             formats: files.formats,
             layout: outputs::layout(given, environment),
+            rocpd_schema: given.rocpd_schema.value(),
             output_directory: files.directory,
             output_file: files.prefix,
             output_config: given.output_config.is_on(),
@@ -183,9 +184,7 @@ fn collector(
         cuda_graphs: given.cuda_graph_trace.value().unwrap_or_default(),
         spool_limit: None,
         in_pieces: false,
-        newer_sdk: [&given.hip_graph_trace, &given.hip_event_trace]
-            .iter()
-            .any(|trace| trace.is_on() && !trace.is_included()),
+        newer_sdk: traces::newer_requested(given).next().is_some(),
         streams: true,
         traces,
         hip_args: arguments_shown

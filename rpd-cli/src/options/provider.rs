@@ -6,6 +6,7 @@ use rpd_spool::options::CollectorOptions;
 use super::given::Named;
 use super::light;
 use super::table::Given;
+use super::traces;
 use crate::failure::Failure;
 
 /// Options that need the SDK: the option and its purpose.
@@ -71,15 +72,29 @@ pub(super) fn needs_sdk<'a>(
         cuda: _,
         cuda_driver: _,
         hip_graph: _,
-        hip_event,
+        hip_event: _,
+        kfd_page_migration: _,
+        kfd_page_mapping: _,
+        kfd_queue: _,
+        kfd_dropped_events: _,
+        rocshmem: _,
+        hipfile: _,
     } = *traces;
     // The traces that need the SDK. Aggregates include them.
     if scratch_memory {
         return Some((&given.scratch_memory_trace, "scratch memory"));
     }
-    // SDKs in use lack it: an aggregate alone is no reason for one.
-    if hip_event && !given.hip_event_trace.is_included() {
-        return Some((&given.hip_event_trace, "HIP events"));
+    // SDKs in use lack them: an aggregate alone is no reason for one.
+    let graphs = given.hip_graph_trace.key();
+    let newer = traces::newer_requested(given).find(|option| option.key() != graphs);
+    if let Some(option) = newer {
+        let what = match option.key() {
+            "hip_event_trace" => "HIP events",
+            "rocshmem_trace" => "rocSHMEM calls",
+            "hipfile_trace" => "hipFile calls",
+            _ => "events of the kernel driver",
+        };
+        return Some((option, what));
     }
     if given.pc_sampling_beta_enabled.is_on() {
         return Some((&given.pc_sampling_beta_enabled, "PC sampling"));

@@ -227,7 +227,7 @@ fn refuse_missing(given: &Given) -> Result<(), Failure> {
             Support::Works => continue,
             Support::Missing(what) => format!("this build of rpd lacks {what}"),
             Support::NewerKind => {
-                "the profiling interface of SDK 1.0 has no such events; leave it out".to_owned()
+                "rpd does not record these events, which rocprofv3 does from SDK 1.3.5 (ROCm 10.0) on; leave it out".to_owned()
             }
         };
         return Err(option.refused(message));

@@ -4,8 +4,8 @@
 use rpd_core::compat::Compat;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
-    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, SamplingMethod,
-    SamplingUnit, Symbolize, Unit,
+    AgentIndex, Backend, CudaGraphs, Format, Layout, LogLevel, ProviderChoice, RocpdSchema,
+    SamplingMethod, SamplingUnit, Symbolize, Unit,
 };
 use rpd_spool::stacks::StackMode;
 
@@ -102,6 +102,8 @@ options! {
         output_directory: EscapedPath = "Directory of the output files; may hold placeholders [default: the current directory]",
             short('d'), value("DIR"), from("ROCPROF_OUTPUT_PATH");
         output_format: Vec<Format> = "Formats to write, separated by spaces: %formats% [default: rocpd]", short('f');
+        rocpd_schema: RocpdSchema = "Version of the schema of databases, for readers that know no later one. What it has no place for is left out, and a line says so [default: the first that has a place for all that was recorded]",
+            value("VERSION");
         layout: Layout = "Columns of tables in databases: rpd (those that are the same in every row last, where they take no space) or original (the order of the original tools, larger, for rocpd merge of ROCm) [default: rpd]",
             value("WHICH");
         output_config: bool = "Write the resolved options to <prefix>_config.json", from("ROCPROF_OUTPUT_CONFIG_FILE");
@@ -146,9 +148,9 @@ options! {
             value("WHICH");
         cuda_graph_trace: CudaGraphs = "Records of CUDA graphs: node (each kernel and copy), graph (each launch of a graph), or auto (graph once a graph has more than 1024 nodes, otherwise node) [default: auto]",
             value("WHICH");
-        rocshmem_trace: bool = "Trace rocSHMEM calls", from("ROCPROF_ROCSHMEM_API_TRACE"), newer();
-        hipfile_trace: bool = "Trace hipFILE calls", from("ROCPROF_HIPFILE_API_TRACE"), newer();
-        kfd_trace: bool = "Trace events of the kernel driver", newer();
+        rocshmem_trace: bool = "Trace rocSHMEM calls on streams; needs SDK 1.3", from("ROCPROF_ROCSHMEM_API_TRACE");
+        hipfile_trace: bool = "Trace hipFile calls; needs SDK 1.3", from("ROCPROF_HIPFILE_API_TRACE");
+        kfd_trace: bool = "Trace events of the kernel driver: page migrations, page faults, queue evictions";
         ompt_trace: Categories = "OpenMP tools events to trace", from("ROCPROF_OMPT_TRACE"), newer();
     }
     Granular "Granular tracing" {
@@ -163,11 +165,11 @@ options! {
         hsa_image_trace: bool = "Trace HSA image calls (hsa_ext_image_*)", from("ROCPROF_HSA_IMAGE_EXT_API_TRACE");
         hsa_finalizer_trace: bool = "Trace HSA finalizer calls (hsa_ext_program_*)",
             from("ROCPROF_HSA_FINALIZER_EXT_API_TRACE"), key_alias("hsa_finalize_trace");
-        kfd_page_migration_trace: bool = "Trace page migrations", from("ROCPROF_KFD_PAGE_MIGRATION_TRACE"), newer();
-        kfd_page_mapping_trace: bool = "Trace page mappings", from("ROCPROF_KFD_PAGE_MAPPING_TRACE"), newer();
-        kfd_queue_trace: bool = "Trace queue evictions", from("ROCPROF_KFD_QUEUE_TRACE"), newer();
-        kfd_dropped_events_trace: bool = "Trace dropped driver events",
-            from("ROCPROF_KFD_DROPPED_EVENTS_TRACE"), newer();
+        kfd_page_migration_trace: bool = "Trace migrations of pages between memories", from("ROCPROF_KFD_PAGE_MIGRATION_TRACE");
+        kfd_page_mapping_trace: bool = "Trace page faults of GPUs, and ranges that are unmapped from GPUs", from("ROCPROF_KFD_PAGE_MAPPING_TRACE");
+        kfd_queue_trace: bool = "Trace evictions and restorations of queues", from("ROCPROF_KFD_QUEUE_TRACE");
+        kfd_dropped_events_trace: bool = "Record how many events the kernel driver dropped",
+            from("ROCPROF_KFD_DROPPED_EVENTS_TRACE");
         annotate_args: bool = "Record arguments of HSA, marker, RCCL, rocDecode and rocJPEG calls too (those of HIP calls are recorded when a format shows them)";
     }
     Stacks "Call stacks" {

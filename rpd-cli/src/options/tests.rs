@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rpd_core::environment::EnvironmentSelection;
-use rpd_core::options::{Format, Layout, Options};
+use rpd_core::options::{Format, Layout, Options, RocpdSchema};
 use serde_json::{Value, json};
 
 use super::parse::{Parsed, parse};
@@ -446,6 +446,21 @@ fn compat_mode_changes_endless_periods_and_group_by_queue() {
     for bad in ["--compat -s -- ./app", "--compat rocprof -s -- ./app"] {
         assert!(matches!(run_with(bad, &[]), Got::Failure(failure) if failure.status == 2));
     }
+}
+
+#[test]
+fn schema_of_databases_is_one_of_the_known_versions() {
+    assert_eq!(options("-s -- a").rocpd_schema, None);
+    let given = options("-s --rocpd-schema 3.0.2 -- a").rocpd_schema;
+    assert_eq!(given, Some(RocpdSchema::Graphs));
+    match run_with("-s --rocpd-schema 3.0.9 -- a", &[]) {
+        Got::Failure(failure) => {
+            assert!(failure.message.contains("3.0.9"), "{}", failure.message);
+        }
+        _ => panic!("a version that nobody has is refused"),
+    }
+    let warnings = plan_with("-s --rocpd-schema 3 -f csv -- a", &[]).warnings;
+    assert_eq!(warnings, ["--rocpd-schema: no effect without -f rocpd"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::options::Traces;
 
-use super::given::Setting;
+use super::given::{Named, Setting};
 use super::resolve::Environment;
 use super::summary;
 use super::table::Given;
@@ -24,12 +24,15 @@ macro_rules! aggregates {
 pub(super) const AGGREGATES: &[(Switch, &[Switch])] = aggregates! {
     kokkos_trace: marker_trace kernel_rename;
     sys_trace: hip_trace hsa_trace marker_trace kernel_trace memory_copy_trace memory_allocation_trace
-        scratch_memory_trace rccl_trace rocdecode_trace rocjpeg_trace cuda_trace cuda_driver_trace;
+        scratch_memory_trace rccl_trace rocdecode_trace rocjpeg_trace cuda_trace cuda_driver_trace
+        kfd_trace rocshmem_trace hipfile_trace;
     runtime_trace: hip_runtime_trace marker_trace kernel_trace memory_copy_trace memory_allocation_trace
-        scratch_memory_trace rccl_trace rocdecode_trace rocjpeg_trace cuda_trace;
+        scratch_memory_trace rccl_trace rocdecode_trace rocjpeg_trace cuda_trace
+        kfd_trace rocshmem_trace hipfile_trace;
     light: kernel_trace memory_copy_trace;
     hip_trace: hip_compiler_trace hip_runtime_trace;
     hip_runtime_trace: hip_graph_trace hip_event_trace;
+    kfd_trace: kfd_page_migration_trace kfd_page_mapping_trace kfd_queue_trace kfd_dropped_events_trace;
     hsa_trace: hsa_core_trace hsa_amd_trace hsa_image_trace hsa_finalizer_trace;
 };
 
@@ -46,9 +49,11 @@ pub(super) fn include_members(given: &mut Given) {
 
 /// The traces that are on.
 pub(super) fn resolve(given: &Given, compat: Compat) -> Traces {
-    // The version of the original that is followed has neither.
-    let without_graphs = compat.has(Difference::GraphTraces);
-    let is_on = |trace: &Setting<bool>| trace.is_on() && !(without_graphs && trace.is_included());
+    // The version of the original that is followed has none of them.
+    let without_newer = compat.has(Difference::GraphTraces);
+    let is_on = |trace: &Setting<bool>| trace.is_on() && !(without_newer && trace.is_included());
+    let driver = is_on(&given.kfd_trace);
+    let of_driver = |trace: &Setting<bool>| is_on(trace) || trace.is_on() && driver;
     Traces {
         hip_runtime: given.hip_runtime_trace.is_on(),
         hip_compiler: given.hip_compiler_trace.is_on(),
@@ -63,12 +68,37 @@ pub(super) fn resolve(given: &Given, compat: Compat) -> Traces {
         scratch_memory: given.scratch_memory_trace.is_on(),
         hip_graph: is_on(&given.hip_graph_trace),
         hip_event: is_on(&given.hip_event_trace),
+        kfd_page_migration: of_driver(&given.kfd_page_migration_trace),
+        kfd_page_mapping: of_driver(&given.kfd_page_mapping_trace),
+        kfd_queue: of_driver(&given.kfd_queue_trace),
+        kfd_dropped_events: of_driver(&given.kfd_dropped_events_trace),
+        rocshmem: is_on(&given.rocshmem_trace),
+        hipfile: is_on(&given.hipfile_trace),
         rccl: given.rccl_trace.is_on(),
         rocdecode: given.rocdecode_trace.is_on(),
         rocjpeg: given.rocjpeg_trace.is_on(),
         cuda: given.cuda_trace.is_on(),
         cuda_driver: given.cuda_driver_trace.is_on(),
     }
+}
+
+/// The traces that newer SDKs have or that only some kernel drivers have, and that were requested by their own options.
+pub(super) fn newer_requested(given: &Given) -> impl Iterator<Item = &Named> {
+    let newer: [&Setting<bool>; 9] = [
+        &given.hip_graph_trace,
+        &given.hip_event_trace,
+        &given.kfd_trace,
+        &given.kfd_page_migration_trace,
+        &given.kfd_page_mapping_trace,
+        &given.kfd_queue_trace,
+        &given.kfd_dropped_events_trace,
+        &given.rocshmem_trace,
+        &given.hipfile_trace,
+    ];
+    let requested = newer
+        .into_iter()
+        .filter(|trace| trace.is_on() && !trace.is_included());
+    requested.map(|trace| -> &Named { trace })
 }
 
 /// Checks that something is recorded, and that tables that were requested have a content; a warning otherwise.

@@ -243,6 +243,10 @@ fn counts(session: &Session, options: &Options) -> String {
         let count = session.total_count(domain);
         count.map_or(kept, |count| usize::try_from(count).unwrap_or(usize::MAX))
     };
+    let driver = traces.kfd_page_migration
+        || traces.kfd_page_mapping
+        || traces.kfd_queue
+        || traces.kfd_dropped_events;
     let figures = Table::ALL.iter().flat_map(|table| {
         let gone = removed.get(table).copied().unwrap_or(0);
         let number = session.records(*table) + usize::try_from(gone).unwrap_or(0);
@@ -271,6 +275,7 @@ fn counts(session: &Session, options: &Options) -> String {
             Table::Samples => vec![(sampling, number, "PC sample")],
             Table::GraphLaunches => vec![(traces.hip_graph, number, "graph launch")],
             Table::HipEvents => vec![(traces.hip_event, number, "HIP event")],
+            Table::KfdEvents => vec![(driver, number, "driver event")],
         }
     });
     let mut texts = Vec::new();
@@ -332,6 +337,12 @@ fn any_call(traces: &Traces) -> bool {
         scratch_memory: _,
         hip_graph: _,
         hip_event: _,
+        kfd_page_migration: _,
+        kfd_page_mapping: _,
+        kfd_queue: _,
+        kfd_dropped_events: _,
+        rocshmem,
+        hipfile,
     } = *traces;
     [
         hip_runtime,
@@ -345,6 +356,8 @@ fn any_call(traces: &Traces) -> bool {
         rocjpeg,
         cuda,
         cuda_driver,
+        rocshmem,
+        hipfile,
     ]
     .contains(&true)
 }

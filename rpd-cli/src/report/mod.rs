@@ -450,7 +450,8 @@ pub(crate) fn records(session: &Session) -> u64 {
         | Table::Scratch
         | Table::Samples
         | Table::GraphLaunches
-        | Table::HipEvents => session.records(*table),
+        | Table::HipEvents
+        | Table::KfdEvents => session.records(*table),
     });
     records.sum::<usize>() as u64
 }

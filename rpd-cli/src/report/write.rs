@@ -35,6 +35,12 @@ pub(crate) fn write(
             options,
             target,
         };
-        Ok(rpd_formats::write(format, &output)?)
+        let files = rpd_formats::write(format, &output)?;
+        if format == Format::Rocpd {
+            for line in rpd_formats::rocpd::without_place(session, options) {
+                crate::print_message(&format!("rpd: {line}\n"));
+            }
+        }
+        Ok(files)
     })
 }

@@ -5,8 +5,8 @@
 //! Work that began before this process was forked belongs to the parent and is not recorded.
 
 use rpd_spool::format::{
-    Allocation, Copy, CountedDispatch, CountedValue, Dispatch, HipEvent, Scratch, Selected,
-    total_of,
+    Allocation, Copy, CountedDispatch, CountedValue, Dispatch, HipEvent, KfdEvent, Scratch,
+    Selected, total_of,
 };
 use rpd_spool::record::RecordKind;
 use rpd_spool::writer::record_len;
@@ -85,6 +85,13 @@ pub(crate) fn scratch(record: Scratch) {
 /// The device has recorded a HIP event, or waited for one.
 pub(crate) fn hip_event(record: HipEvent) {
     complete(record.start, None, &record, |_| {});
+}
+
+/// The kernel driver has reported an event.
+pub(crate) fn kfd_event(record: &KfdEvent) {
+    if !is_of_parent(record.start) {
+        thread::write(record);
+    }
 }
 
 /// A dispatch is submitted whose counters will be read. This record shows a reader which values are missing when the

@@ -1,4 +1,4 @@
-//! Calls of the runtimes: HIP, HSA, RCCL, rocDecode, rocJPEG.
+//! Calls of the runtimes: HIP, HSA, RCCL, rocDecode, rocJPEG, rocSHMEM, hipFile.
 
 use std::ffi::{c_char, c_void};
 
@@ -73,6 +73,15 @@ const RCCL: Payload = payload!(rocprofiler_callback_tracing_rccl_api_data_t);
 const ROCDECODE: Payload = payload!(rocprofiler_callback_tracing_rocdecode_api_data_t);
 const ROCJPEG: Payload = payload!(rocprofiler_callback_tracing_rocjpeg_api_data_t);
 
+/// A payload whose layout is not known: its results are not read.
+const UNREAD: Payload = Payload { size: 0, retval: 0 };
+
+/// Kinds of newer SDKs, each with the first version that has it.
+const NEWER: [(&str, &str); 2] = [
+    ("ROCSHMEM_API", "1.3 (ROCm 7.13)"),
+    ("HIPFILE_API", "1.3.5 (ROCm 10.0)"),
+];
+
 pub(super) fn configure(setup: &Setup<'_>) {
     let traces = setup.options.traces;
     let (hip_args, other_args) = (setup.options.hip_args, setup.options.annotate_args);
@@ -91,10 +100,17 @@ pub(super) fn configure(setup: &Setup<'_>) {
         (traces.rccl, "RCCL_API", RCCL, other_args),
         (traces.rocdecode, "ROCDECODE_API", ROCDECODE, other_args),
         (traces.rocjpeg, "ROCJPEG_API", ROCJPEG, other_args),
+        (traces.rocshmem, "ROCSHMEM_API", UNREAD, other_args),
+        (traces.hipfile, "HIPFILE_API", UNREAD, other_args),
     ];
     for (wanted, kind, payload, record_arguments) in kinds {
+        let newer = NEWER.iter().find(|(name, _)| *name == kind);
+        let found = || match newer {
+            Some((name, since)) => setup.newer_callback_kind(name, since),
+            None => setup.callback_kind(kind),
+        };
         if wanted
-            && let Some(names) = setup.callback_kind(kind)
+            && let Some(names) = found()
             // A kind that the provider lacks was noted by `callback_kind`; the others are traced all the same.
             && let Some(mut api) =
                 describe(names, arguments::of_kind(kind), payload, record_arguments)

@@ -9,15 +9,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rocprofiler_sdk_sys::{
-    Functions, rocprofiler_buffer_category_t, rocprofiler_buffer_id_t, rocprofiler_buffer_policy_t,
-    rocprofiler_buffer_tracing_hip_graph_async_record_t as ShortRecord,
-    rocprofiler_buffer_tracing_hip_graph_record_t as LongRecord, rocprofiler_buffer_tracing_kind_t,
+    rocprofiler_buffer_id_t, rocprofiler_buffer_tracing_hip_graph_async_record_t as ShortRecord,
+    rocprofiler_buffer_tracing_hip_graph_record_t as LongRecord,
     rocprofiler_callback_tracing_hip_graph_data_t, rocprofiler_context_id_t,
     rocprofiler_record_header_t,
 };
 use rpd_spool::format::{GraphLaunch, GraphNode};
 use rpd_spool::record::RecordKind;
 
+use super::buffers::{self, Buffer};
 use super::payload::sized;
 use super::setup::Setup;
 use super::trace::{Phase, Record, Tracer};
@@ -39,13 +39,8 @@ const WATERMARK: usize = 4 << 10;
 static SERVICE: Service = Service::new("graphs");
 static LAUNCHES: Service = Service::new("launches of graphs");
 
-/// The buffer of launches, with the functions that it belongs to.
-struct Launches {
-    functions: &'static Functions,
-    buffer: rocprofiler_buffer_id_t,
-}
-
-static HELD: OnceLock<Launches> = OnceLock::new();
+/// The buffer of launches.
+static HELD: OnceLock<Buffer> = OnceLock::new();
 /// Whether a graph was launched.
 static LAUNCHED: AtomicBool = AtomicBool::new(false);
 
@@ -86,38 +81,14 @@ pub(super) fn configure(setup: &Setup<'_>) {
 
 /// Has the provider put launches into a buffer while the client context is started.
 fn configure_buffer(setup: &Setup<'_>) {
-    let functions = setup.functions;
     let Some(kind) = setup.names.buffer(KIND) else {
         return;
     };
-    let mut buffer = rocprofiler_buffer_id_t::default();
-    // SAFETY: a context of this provider, a callback that stays loaded, and a place for the result.
-    let status = unsafe {
-        (functions.rocprofiler_create_buffer)(
-            setup.client,
-            BUFFER,
-            WATERMARK,
-            rocprofiler_buffer_policy_t::LOSSLESS,
-            Some(on_launches),
-            std::ptr::null_mut(),
-            &mut buffer,
-        )
-    };
-    if !setup.succeeded(status, PURPOSE) {
-        return;
-    }
-    // SAFETY: context and buffer are the provider's; all operations.
-    let status = unsafe {
-        (functions.rocprofiler_configure_buffer_tracing_service)(
-            setup.client,
-            rocprofiler_buffer_tracing_kind_t(kind.number),
-            std::ptr::null(),
-            0,
-            buffer,
-        )
-    };
-    if setup.succeeded(status, PURPOSE) {
-        HELD.get_or_init(|| Launches { functions, buffer });
+    let buffer = Buffer::new(setup, PURPOSE, BUFFER, WATERMARK, Some(on_launches));
+    if let Some(buffer) = buffer
+        && setup.succeeded(buffer.receive(setup, kind), PURPOSE)
+    {
+        HELD.get_or_init(|| buffer);
     }
 }
 
@@ -131,8 +102,7 @@ pub(super) fn deliver() {
     if holds_launches()
         && let Some(launches) = HELD.get()
     {
-        // SAFETY: a buffer of this provider.
-        unsafe { (launches.functions.rocprofiler_flush_buffer)(launches.buffer) };
+        launches.flush();
     }
 }
 
@@ -177,19 +147,10 @@ unsafe extern "C" fn on_launches(
     _dropped: u64,
 ) {
     LAUNCHES.on_event(|| {
-        if headers.is_null() {
-            return;
-        }
-        // SAFETY: the provider's array during this call.
-        for &header in unsafe { std::slice::from_raw_parts(headers, count) } {
-            // SAFETY: null, or a header that is valid during this call, with a record that begins with its size.
-            let launch = unsafe {
-                header
-                    .as_ref()
-                    .filter(|header| header.category == rocprofiler_buffer_category_t::TRACING.0)
-                    .and_then(|header| launch(header.payload))
-            };
-            if let Some(launch) = launch {
+        // SAFETY: the provider's array during this call, with records that begin with their size.
+        for record in unsafe { buffers::traced(headers, count) } {
+            // SAFETY: as above.
+            if let Some(launch) = unsafe { launch(record) } {
                 graphs::launched(&launch);
             }
         }

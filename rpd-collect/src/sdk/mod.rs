@@ -12,6 +12,8 @@
 //! | `stream` | HIP streams, and the ids that tie device work to them |
 //! | `dispatch`, `memory` | kernels; copies, allocations, scratch memory |
 //! | `graphs`, `hip_events` | executable graphs and their launches; HIP events on the device |
+//! | `kfd` | events of the kernel driver |
+//! | `buffers` | buffers of the provider, which graphs and the driver's events come through |
 //! | `counters` | hardware counters of kernels |
 //! | `pc_sampling` | program counters of waves |
 //! | `thread_trace` | streams of shader engines: the instructions of waves |
@@ -29,6 +31,7 @@ mod access_trace;
 mod agents;
 mod api;
 pub(crate) mod attachment;
+mod buffers;
 mod capture_markers;
 mod code_object;
 mod contexts;
@@ -40,6 +43,7 @@ mod graphs;
 mod hip_events;
 mod intercept;
 mod kernel_check;
+mod kfd;
 mod marker;
 mod memory;
 mod names;

@@ -3,8 +3,8 @@
 use super::setup::Setup;
 use super::{
     access_trace, api, capture_markers, code_object, counters, dispatch, graphs, hip_events,
-    intercept, kernel_check, marker, memory, pc_sampling, rename, runtime, runtime_end, stream,
-    thread_trace,
+    intercept, kernel_check, kfd, marker, memory, pc_sampling, rename, runtime, runtime_end,
+    stream, thread_trace,
 };
 use crate::recording::stacks;
 
@@ -93,6 +93,15 @@ const SERVICES: &[Steps] = &[
         }),
     },
     only_configured(|setup| hip_events::configure(setup)),
+    Steps {
+        configure: |setup| kfd::configure(setup),
+        begin: None,
+        hsa_initialised: None,
+        held: Some(Held {
+            any: kfd::holds_events,
+            deliver: kfd::deliver,
+        }),
+    },
     only_configured(|setup| stream::configure(setup)),
     Steps {
         configure: |setup| pc_sampling::configure(setup),

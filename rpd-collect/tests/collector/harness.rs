@@ -29,6 +29,12 @@ pub(crate) fn provider_without_tracing() -> &'static Path {
     BUILT.get_or_init(|| build("provider-without-tracing", &["-DWITHOUT_TRACING"]))
 }
 
+/// The program as a provider that has kinds of newer SDKs.
+pub(crate) fn newer_provider() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build("provider-newer", &["-DNEWER"]))
+}
+
 fn build(name: &str, flags: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/provider.c");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -46,8 +46,8 @@ pub use strings::{ExtendedStrings, Strings};
 pub use tables::{
     AllocationRow, AllocationTable, ArgsRef, CallRow, CallTable, CopyRow, CopyTable, CountedTable,
     CounterValue, DispatchRow, DispatchTable, GraphLaunchRow, GraphLaunchTable, HipEventRow,
-    HipEventTable, SampleRow, SampleTable, ScratchRow, ScratchTable, ValueRange,
-    event_operation_name,
+    HipEventTable, KfdEventRow, KfdEventTable, SampleRow, SampleTable, ScratchRow, ScratchTable,
+    ValueRange, event_operation_name,
 };
 pub use window::Window;
 
@@ -453,6 +453,8 @@ pub struct Session {
     pub graph_launches: GraphLaunchTable,
     /// HIP events on devices.
     pub hip_events: HipEventTable,
+    /// Events of the kernel driver.
+    pub kfd_events: KfdEventTable,
     /// Sums over all dispatches and copies, for a recording whose tables hold only the latest of them; empty when the
     /// tables hold all.
     pub device_totals: Vec<DeviceTotal>,

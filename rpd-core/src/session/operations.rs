@@ -70,6 +70,8 @@ pub enum OperationClass {
     Copy,
     /// A kernel dispatch.
     Dispatch,
+    /// An event of the kernel driver.
+    Driver,
     /// An operation on memory. The action is `None` for operations that do nothing to memory or that rpd does not
     /// know.
     Memory(MemoryLevel, Option<MemoryAction>),
@@ -140,7 +142,18 @@ impl OperationClass {
             | Kind::Rocdecode
             | Kind::Rocjpeg
             | Kind::CudaRuntime
-            | Kind::CudaDriver => OperationClass::Call,
+            | Kind::CudaDriver
+            | Kind::Rocshmem
+            | Kind::Hipfile
+            | Kind::Ompt => OperationClass::Call,
+            Kind::KfdEventPageMigrate
+            | Kind::KfdEventPageFault
+            | Kind::KfdEventQueue
+            | Kind::KfdEventUnmapFromGpu
+            | Kind::KfdEventDroppedEvents
+            | Kind::KfdPageMigrate
+            | Kind::KfdPageFault
+            | Kind::KfdQueue => OperationClass::Driver,
         }
     }
 
@@ -159,7 +172,8 @@ impl OperationClass {
             | OperationClass::Mark
             | OperationClass::Range
             | OperationClass::Copy
-            | OperationClass::Dispatch => None,
+            | OperationClass::Dispatch
+            | OperationClass::Driver => None,
         }
     }
 

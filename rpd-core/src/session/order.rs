@@ -106,6 +106,10 @@ fn with_names<T: Task>(session: &Session, table: Table, task: T) -> T::Output {
                 operation[a as usize].cmp(&operation[b as usize])
             })
         }
+        Table::KfdEvents => {
+            let operations = &session.kfd_events.operation;
+            task.run(starts, ends, |a, b| of_operation(operations, a, b))
+        }
         Table::Copies => {
             let operations = &session.copies.operation;
             task.run(starts, ends, |a, b| of_operation(operations, a, b))

@@ -80,6 +80,21 @@ impl Session {
                 queues: Some(&self.hip_events.queue),
                 streams: Some(&self.hip_events.stream),
             },
+            Table::KfdEvents => {
+                let events = &self.kfd_events;
+                References {
+                    threads: Some(&events.process),
+                    agents: vec![
+                        &events.agent,
+                        &events.dst_agent,
+                        &events.prefetch_agent,
+                        &events.preferred_agent,
+                    ],
+                    zero_is_no_agent: true,
+                    queues: None,
+                    streams: None,
+                }
+            }
             // Samples refer to code objects and dispatches only.
             Table::Samples => References {
                 threads: None,
@@ -102,7 +117,8 @@ impl Session {
             | Table::Allocations
             | Table::Scratch
             | Table::GraphLaunches
-            | Table::HipEvents => None,
+            | Table::HipEvents
+            | Table::KfdEvents => None,
         }
     }
 }

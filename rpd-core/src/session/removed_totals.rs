@@ -118,6 +118,7 @@ pub(super) fn kind_of(table: Table) -> Option<Kind> {
         | Table::Counted
         | Table::Samples
         | Table::GraphLaunches
-        | Table::HipEvents => None,
+        | Table::HipEvents
+        | Table::KfdEvents => None,
     }
 }

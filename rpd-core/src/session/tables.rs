@@ -43,6 +43,7 @@ impl Session {
             Table::Samples => &self.samples,
             Table::GraphLaunches => &self.graph_launches,
             Table::HipEvents => &self.hip_events,
+            Table::KfdEvents => &self.kfd_events,
         }
     }
 
@@ -58,6 +59,7 @@ impl Session {
             Table::Samples => &mut self.samples,
             Table::GraphLaunches => &mut self.graph_launches,
             Table::HipEvents => &mut self.hip_events,
+            Table::KfdEvents => &mut self.kfd_events,
         }
     }
 
@@ -90,7 +92,8 @@ impl Session {
             | Table::Counted
             | Table::Samples
             | Table::GraphLaunches
-            | Table::HipEvents => self.table_bytes(table),
+            | Table::HipEvents
+            | Table::KfdEvents => self.table_bytes(table),
         }
     }
 
@@ -111,7 +114,8 @@ impl Session {
             | Table::Scratch
             | Table::Samples
             | Table::GraphLaunches
-            | Table::HipEvents => (self.records(table), 0),
+            | Table::HipEvents
+            | Table::KfdEvents => (self.records(table), 0),
         };
         (records * table.record_len() + values * size_of::<CountedValue>()) as u64
     }
@@ -382,6 +386,36 @@ table! {
         source_queue: QueueId,
         /// Operation: one of [`crate::spool::format::event_operation`].
         operation: u16,
+    }
+}
+
+table! {
+    /// Events of the kernel driver. Fields that the kind of an event lacks are 0.
+    KfdEventTable of KfdEventRow {
+        /// Operation, whose kind says which fields the event has.
+        operation: OperationId,
+        /// Begin of what takes time, or time of a single point.
+        start: Nanoseconds,
+        /// End of what takes time; the start of a single point.
+        end: Nanoseconds,
+        /// Process that the driver reports the event for, which databases have as a thread.
+        process: ThreadId,
+        /// Agent; of a migration that whose memory the pages leave. 0 for none.
+        agent: AgentHandle,
+        /// Agent whose memory pages go to; 0 for none.
+        dst_agent: AgentHandle,
+        /// Agent that pages are prefetched to; 0 for none.
+        prefetch_agent: AgentHandle,
+        /// Agent that is the preferred place of pages; 0 for none.
+        preferred_agent: AgentHandle,
+        /// First address of the range, or the address of the access that faulted.
+        address: u64,
+        /// Address after the last byte of the range.
+        end_address: u64,
+        /// Error of the driver as `errno`, negative; 0 for success.
+        error: i32,
+        /// Number of events that the driver dropped.
+        count: u32,
     }
 }
 

@@ -128,7 +128,8 @@ impl Shape {
             | Table::Allocations
             | Table::Samples
             | Table::GraphLaunches
-            | Table::HipEvents => {}
+            | Table::HipEvents
+            | Table::KfdEvents => {}
         }
         shape
     }

@@ -5,6 +5,7 @@ mod combined;
 mod counters;
 mod device_totals;
 mod graphs;
+mod kfd;
 mod passes;
 mod removed;
 mod row;

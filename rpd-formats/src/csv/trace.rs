@@ -16,7 +16,7 @@ use rpd_core::spool::format::GraphNode;
 
 use super::combined::Shape;
 use super::row::{Row, quote, quote_free};
-use super::{Records as _, counters, write_header};
+use super::{Records as _, counters, kfd, write_header};
 use crate::WriteError;
 use crate::columns::{Columns as _, columns};
 use crate::file::TextFile;
@@ -54,6 +54,7 @@ pub(super) fn write_rows(
         Table::Counted => counters::write_rows(file, session, options, shape),
         // Of no domain: `samples` and `graphs` have their files.
         Table::Samples | Table::GraphLaunches | Table::HipEvents => Ok(()),
+        Table::KfdEvents => kfd::write_rows(file, session, options, shape),
     }
 }
 

@@ -76,6 +76,7 @@ enum Group {
     Calls,
     Markers,
     Memory,
+    Driver,
 }
 
 /// The table that has the statistics of a domain; `None` for a domain that another table shows.
@@ -88,7 +89,11 @@ const fn group(domain: Domain) -> Option<Group> {
         | Domain::RocdecodeApi
         | Domain::RocjpegApi
         | Domain::CudaApi
-        | Domain::CudaDriverApi => Some(Group::Calls),
+        | Domain::CudaDriverApi
+        | Domain::RocshmemApi
+        | Domain::HipfileApi
+        | Domain::Ompt => Some(Group::Calls),
+        Domain::Kfd => Some(Group::Driver),
         Domain::MarkerApi => Some(Group::Markers),
         Domain::MemoryAllocation | Domain::ScratchMemory => Some(Group::Memory),
         // `copies`, by direction and agents, and `counters`.
@@ -123,6 +128,11 @@ pub(super) fn all(
         stats,
         ("memory", "Allocations and scratch"),
         Group::Memory,
+    ));
+    tables.push(statistics(
+        stats,
+        ("driver", "Kernel driver"),
+        Group::Driver,
     ));
     tables
         .iter()

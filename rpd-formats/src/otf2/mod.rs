@@ -332,7 +332,7 @@ impl<'a> Trace<'a> {
             let known = regions.get(label.0 as usize).copied().flatten();
             let region = known.unwrap_or_else(|| {
                 let paradigm = match kind.domain() {
-                    Domain::MarkerApi | Domain::RocdecodeApi => Paradigm::User,
+                    Domain::MarkerApi | Domain::RocdecodeApi | Domain::Ompt => Paradigm::User,
                     Domain::HsaApi
                     | Domain::HipApi
                     | Domain::KernelDispatch
@@ -341,7 +341,10 @@ impl<'a> Trace<'a> {
                     | Domain::CounterCollection
                     | Domain::RcclApi
                     | Domain::MemoryAllocation
-                    | Domain::RocjpegApi => Paradigm::Hip,
+                    | Domain::RocjpegApi
+                    | Domain::RocshmemApi
+                    | Domain::HipfileApi
+                    | Domain::Kfd => Paradigm::Hip,
                     Domain::CudaApi | Domain::CudaDriverApi => Paradigm::Cuda,
                 };
                 let id = self.region(session.strings.get(label), Role::Function, paradigm);
@@ -370,7 +373,8 @@ impl<'a> Trace<'a> {
                 | Table::Counted
                 | Table::Samples
                 | Table::GraphLaunches
-                | Table::HipEvents => false,
+                | Table::HipEvents
+                | Table::KfdEvents => false,
             };
             let threads = session.references(*table).threads;
             for &thread in threads.into_iter().filter(|_| is_written).flatten() {
@@ -578,7 +582,11 @@ fn category(domain: Domain) -> &'static str {
         | Domain::RocdecodeApi
         | Domain::RocjpegApi
         | Domain::CudaApi
-        | Domain::CudaDriverApi => domain.stem(),
+        | Domain::CudaDriverApi
+        | Domain::RocshmemApi
+        | Domain::HipfileApi
+        | Domain::Ompt
+        | Domain::Kfd => domain.stem(),
     }
 }
 

@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 
 use rpd_core::domain::Kind;
-use rpd_core::ids::{KernelId, Nanoseconds, StreamId};
+use rpd_core::ids::{AgentHandle, KernelId, Nanoseconds, StreamId};
 use rpd_core::session::{
     AllocationTable, CallTable, CopyTable, DispatchTable, GraphLaunchTable, HipEventTable,
-    KernelSymbol, ScratchTable, Session,
+    KernelSymbol, KfdEventTable, ScratchTable, Session,
 };
 
 use super::table::Rows;
 use super::{Context, Table};
 use crate::columns::{StoredColumns as _, columns};
+use crate::kfd;
 
-pub(super) const TABLES: [Table; 7] = [
+pub(super) const TABLES: [Table; 8] = [
     (
         "regions",
         |session| session.calls.len(),
@@ -48,6 +49,11 @@ pub(super) const TABLES: [Table; 7] = [
         "hip_events",
         |session| session.hip_events.len(),
         |context, rows| HipEvents::new(context).append_to(rows),
+    ),
+    (
+        "kfd_events",
+        |session| session.kfd_events.len(),
+        |context, rows| KfdEvents::new(context).append_to(rows),
     ),
 ];
 
@@ -365,4 +371,54 @@ columns!(HipEvents<'_> => Rows<'r> by column, |events, row|
     "hip_event_handle": integers(events.table.event[row]),
     "source_queue_id": integers(events.table.source_queue[row].0),
     "stack_id": integers(events.table.correlation[row].0),
+);
+
+/// Events of the kernel driver.
+struct KfdEvents<'c> {
+    context: &'c Context<'c>,
+    table: &'c KfdEventTable,
+}
+
+impl<'c> KfdEvents<'c> {
+    fn new(context: &'c Context<'c>) -> KfdEvents<'c> {
+        KfdEvents {
+            context,
+            table: &context.session.kfd_events,
+        }
+    }
+
+    fn kind(&self, row: usize) -> Kind {
+        self.context.session.operations[self.table.operation[row]].kind
+    }
+
+    /// Index of an agent; none for the handle that stands for none.
+    fn agent(&self, handle: AgentHandle) -> Option<i64> {
+        let known = self.context.agent(handle);
+        known.map(|known| known.agent.node_id.into())
+    }
+
+    fn value(&self, row: usize) -> Option<i64> {
+        let subject = kfd::subject(self.kind(row))?;
+        Some(kfd::value(subject, &self.table.row(row)).cast_signed())
+    }
+}
+
+columns!(KfdEvents<'_> => Rows<'r> by column, |events, row|
+    "guid": texts(Some(events.context.guid_text)),
+    "category": texts(Some(events.context.category(events.kind(row)))),
+    "name": texts(Some(events.context.operation(events.table.operation[row]))),
+    "nid": integers(events.context.node.id.cast_unsigned()),
+    "pid": integers(events.context.session.process.pid.0.into()),
+    "tid": integers(events.table.process[row].0.into()),
+    "start": integers(events.table.start[row].0),
+    "end": integers(events.table.end[row].0),
+    "duration": integers(duration(events.table.start[row], events.table.end[row])),
+    "agent_abs_index": optional_integers(events.agent(events.table.agent[row])),
+    "dst_agent_abs_index": optional_integers(events.agent(events.table.dst_agent[row])),
+    "prefetch_agent_abs_index": optional_integers(events.agent(events.table.prefetch_agent[row])),
+    "preferred_agent_abs_index": optional_integers(events.agent(events.table.preferred_agent[row])),
+    "start_address": integers(events.table.address[row]),
+    "end_address": integers(events.table.end_address[row]),
+    "error_code": integers(i64::from(events.table.error[row]).cast_unsigned()),
+    "value": optional_integers(events.value(row)),
 );

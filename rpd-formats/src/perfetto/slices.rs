@@ -18,6 +18,7 @@ use super::proto::{
 use super::trace::{self, Trace};
 use super::tracks::{Device, Tracks};
 use crate::WriteError;
+use crate::kfd;
 use crate::operations::OperationNumbers;
 use crate::streams::CallStreams;
 
@@ -26,7 +27,7 @@ const BEGIN: u64 = 1;
 /// Value `TYPE_SLICE_END`.
 const END: u64 = 2;
 
-/// Writes the slices of calls, dispatches and copies.
+/// Writes the slices of calls, dispatches, copies, and events of the kernel driver.
 pub(super) fn write(
     trace: &mut Trace,
     tracks: &mut Tracks,
@@ -35,7 +36,8 @@ pub(super) fn write(
 ) -> Result<(), WriteError> {
     let operations = OperationNumbers::new(session);
     calls(trace, tracks, session, options, &operations)?;
-    devices(trace, tracks, session, options, &operations)
+    devices(trace, tracks, session, options, &operations)?;
+    driver(trace, tracks, session)
 }
 
 /// Times and track of a slice.
@@ -318,6 +320,45 @@ fn graph_annotations(out: &mut Vec<u8>, graph: GraphNode) {
         annotation(out, trace::GRAPH_EXEC_ID, graph.exec.into());
         annotation(out, trace::GRAPH_NODE_ID, graph.node.into());
     }
+}
+
+/// Events of the kernel driver, on a track for each kind.
+fn driver(trace: &mut Trace, tracks: &mut Tracks, session: &Session) -> Result<(), WriteError> {
+    let nodes = kfd::nodes(session);
+    let table = &session.kfd_events;
+    for index in table.indices() {
+        let event = table.row(index);
+        let operation = &session.operations[event.operation];
+        let name = event_name(operation.name);
+        trace.event_name(name, session.strings.get(operation.name));
+        let (start, end) = (event.start.0, event.end.0.max(event.start.0));
+        let place = SliceTimes {
+            start,
+            end,
+            track: tracks.device(trace, Device::Driver(operation.kind), start, end),
+            correlation: 0,
+        };
+        let fields = kfd::subject(operation.kind).map(|subject| {
+            kfd::fields(subject, &event, |agent| {
+                nodes.get(&agent).copied().unwrap_or(-1)
+            })
+        });
+        let fields: Vec<(u64, String)> = fields
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| (trace.argument_name(key), value))
+            .collect();
+        slice(trace, &place, |out| {
+            uint(out, field::event::CATEGORY, trace::category(Domain::Kfd));
+            uint(out, field::event::NAME, name);
+            annotation(out, trace::TID, event.process.0.into());
+            for (key, value) in &fields {
+                text_annotation(out, *key, value);
+            }
+        });
+        trace.flush_if_full()?;
+    }
+    Ok(())
 }
 
 struct DeviceWriter<'a> {

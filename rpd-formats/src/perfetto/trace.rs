@@ -35,6 +35,10 @@ const fn category_of(domain: Domain) -> Option<(u64, &'static str)> {
         Domain::RocjpegApi => Some((8, "rocjpeg_api")),
         Domain::CudaApi => Some((9, "cuda_api")),
         Domain::CudaDriverApi => Some((10, "cuda_driver_api")),
+        Domain::RocshmemApi => Some((11, "rocshmem_api")),
+        Domain::HipfileApi => Some((12, "hipfile_api")),
+        Domain::Ompt => Some((13, "openmp")),
+        Domain::Kfd => Some((14, "kfd_events")),
         // These are counter tracks.
         Domain::ScratchMemory | Domain::CounterCollection | Domain::MemoryAllocation => None,
     }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rpd_core::agent::AgentType;
 use rpd_core::compat::Difference;
+use rpd_core::domain::Kind;
 use rpd_core::ids::{AgentHandle, QueueId, ThreadId};
 use rpd_core::options::Options;
 use rpd_core::session::{ResourceKind, Session, Table};
@@ -102,6 +103,8 @@ pub(super) enum Device {
     Queue(AgentHandle, QueueId),
     /// Copies to an agent that a thread submitted.
     Copies(AgentHandle, ThreadId),
+    /// Events of the kernel driver of a kind.
+    Driver(Kind),
 }
 
 /// Names of an agent.
@@ -263,6 +266,7 @@ impl Tracks {
                     agent.bracketed, agent.agent_type
                 )
             }
+            Device::Driver(kind) => kind.file_name().to_owned(),
             Device::Copies(agent, thread) => {
                 let number = self.threads.get(&thread).map_or(0, |(number, _)| *number);
                 let agent = self.agent(agent);
@@ -349,7 +353,8 @@ fn threads(session: &Session) -> BTreeSet<ThreadId> {
         | Table::Counted
         | Table::Samples
         | Table::GraphLaunches
-        | Table::HipEvents => false,
+        | Table::HipEvents
+        | Table::KfdEvents => false,
     });
     for column in shown.filter_map(|table| session.references(*table).threads) {
         let mut last = None;

@@ -58,10 +58,13 @@ pub(super) fn write(
     scratch(file, session, operations)?;
     calls.write(file, "rocdecode_api", Domain::RocdecodeApi)?;
     calls.write(file, "rocjpeg_api", Domain::RocjpegApi)?;
-    // The original has no such lists.
+    // The original has none for CUDA, and the others in newer versions only.
     for (key, domain) in [
         ("cuda_api", Domain::CudaApi),
         ("cuda_driver_api", Domain::CudaDriverApi),
+        ("rocshmem_api", Domain::RocshmemApi),
+        ("hipfile_api", Domain::HipfileApi),
+        ("ompt", Domain::Ompt),
     ] {
         if session.operations.iter().any(|one| one.domain() == domain) {
             calls.write(file, key, domain)?;
@@ -240,7 +243,11 @@ fn has_returns(domain: Domain) -> bool {
         | Domain::CounterCollection
         | Domain::RcclApi
         | Domain::MemoryAllocation
-        | Domain::RocjpegApi => false,
+        | Domain::RocjpegApi
+        | Domain::RocshmemApi
+        | Domain::HipfileApi
+        | Domain::Ompt
+        | Domain::Kfd => false,
     }
 }
 

@@ -33,6 +33,10 @@ const SUMMARY: [Domain; Domain::ALL.len()] = [
     Domain::RocjpegApi,
     Domain::CudaApi,
     Domain::CudaDriverApi,
+    Domain::RocshmemApi,
+    Domain::HipfileApi,
+    Domain::Ompt,
+    Domain::Kfd,
 ];
 
 /// Writes the key and its array, which is empty without `stats`.
@@ -186,6 +190,7 @@ fn squares(
         Table::Copies => by_operation!(session.copies),
         Table::Allocations => by_operation!(session.allocations),
         Table::Scratch => by_operation!(session.scratch),
+        Table::KfdEvents => by_operation!(session.kfd_events),
         // These statistics are about durations.
         Table::Counted | Table::Samples | Table::GraphLaunches | Table::HipEvents => {}
         Table::Calls => {

@@ -6,6 +6,7 @@ use rpd_core::session::{Columns as _, DispatchPlaces, DispatchRow, DispatchTable
 use rpd_core::spool::format::GraphNode;
 use rpd_core::storage::column::{self, Column};
 
+use super::kfd;
 use super::pages::RowWriter;
 use super::rows::{BATCH, Events, NO_DATA, RowById, RowsById, Writer, in_order_of_ids};
 use super::tables::Version;
@@ -104,7 +105,7 @@ pub(super) fn write(
             event,
         })?;
     }
-    let with_graphs = Version::from_session(writer.session) >= Version::Graphs;
+    let with_graphs = Version::from_output(writer.session, writer.options) >= Version::Graphs;
     let columns = [
         <Record<'_> as Columns<RowWriter<'_>>>::NAMES,
         graph_columns(with_graphs),
@@ -194,7 +195,7 @@ impl Record<'_> {
     }
 }
 
-/// Writes one row per value counted in a dispatch. `row_of` has the row of each counted dispatch.
+/// Writes one row per value counted in a dispatch, and one per event of the kernel driver. `row_of` has the row of each counted dispatch.
 pub(super) fn write_values(
     writer: &Writer<'_>,
     events: &Events,
@@ -234,5 +235,13 @@ pub(super) fn write_values(
             }
         }
     }
+    kfd::each_value(writer.session, |index, counter, value| {
+        id += 1;
+        let rows = rows
+            .integer(id)
+            .integer(events.of_driver(index))
+            .integer(counter);
+        rows.real(value).text(NO_DATA).end_row()
+    })?;
     rows.finish()
 }

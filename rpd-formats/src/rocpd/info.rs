@@ -8,18 +8,18 @@ use rpd_core::domain::Kind;
 use rpd_core::ids::{AgentHandle, KernelId, QueueId, StreamId, StringId, ThreadId};
 use rpd_core::kernel_name::{KernelSpellings, spellings, without_symbol};
 use rpd_core::naming::Target;
-use rpd_core::options::{KernelNames, Options};
+use rpd_core::options::{KernelNames, Options, RocpdSchema};
 use rpd_core::session::{ExtendedStrings, ResourceKind, Session, Table};
 use rpd_core::storage::by_id::ById;
 use rpd_core::storage::column::Column;
 use rusqlite::{Connection, params};
 
-use super::counters;
 use super::identity::Node;
 use super::names::Names;
 use super::rows::Writer;
 use super::tables::Version;
 use super::unstored;
+use super::{counters, kfd};
 use crate::json::Object;
 use crate::{describe, settings};
 
@@ -103,10 +103,12 @@ pub(super) fn write<'a>(
         "INSERT INTO {} (tag, value) VALUES (?, ?)",
         names.table("rocpd_metadata")
     ))?;
-    insert.execute(params![
-        "schema_version",
-        Version::from_session(session).text()
-    ])?;
+    let version = Version::from_output(session, options);
+    // Versions without tables of their own have the tables of the one before.
+    let schema = options
+        .rocpd_schema
+        .map_or(version.text(), RocpdSchema::word);
+    insert.execute(params!["schema_version", schema])?;
     insert.execute(params!["uuid", names.suffix])?;
     insert.execute(params!["guid", names.guid])?;
     // The tables of the schema have no place for sums.
@@ -121,12 +123,13 @@ pub(super) fn write<'a>(
         .iter()
         .map(|symbol| spellings(&symbol.name, options.kernel_names))
         .collect();
-    let texts = Texts::new(session, &kernels).map_err(unstored)?;
+    let texts = Texts::new(session, &kernels, version).map_err(unstored)?;
     write_node_and_process(connection, names, node, session, options, target)?;
     write_threads(connection, names, session)?;
     write_queues_and_streams(connection, names, session, options)?;
-    let agents = write_agents(connection, names, session)?;
+    let agents = write_agents(connection, names, session, options)?;
     let counters = counters::write(connection, names, session, &agents)?;
+    kfd::write_counters(connection, names, session)?;
     write_code(
         connection,
         names,
@@ -153,7 +156,11 @@ struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    fn new(session: &'a Session, kernels: &[KernelSpellings]) -> io::Result<Texts<'a>> {
+    fn new(
+        session: &'a Session,
+        kernels: &[KernelSpellings],
+        of_database: Version,
+    ) -> io::Result<Texts<'a>> {
         let mut texts = ExtendedStrings::new(&session.strings);
         let mut add = |text: &str| {
             texts.intern(text);
@@ -161,7 +168,7 @@ impl<'a> Texts<'a> {
         add("");
         Kind::all().for_each(|kind| add(kind.file_name()));
         for (version, text) in LATER_TEXTS {
-            if version <= Version::from_session(session) {
+            if version <= of_database {
                 add(text);
             }
         }
@@ -375,6 +382,7 @@ fn write_agents(
     connection: &Connection,
     names: &Names,
     session: &Session,
+    options: &Options,
 ) -> rusqlite::Result<HashMap<AgentHandle, i64>> {
     let table = names.table("rocpd_info_agent");
     let mut insert = connection.prepare(&format!(
@@ -387,7 +395,12 @@ fn write_agents(
         let is_gpu = agent.agent_type == AgentType::Gpu;
         let gpu_index = if is_gpu { gpus } else { -1 };
         gpus += i64::from(is_gpu);
-        let kind = (agent.agent_type != AgentType::Unknown).then(|| agent.agent_type.label());
+        let has_type = match agent.agent_type {
+            AgentType::Unknown => false,
+            AgentType::Nic => options.rocpd_schema != Some(RocpdSchema::First),
+            AgentType::Cpu | AgentType::Gpu => true,
+        };
+        let kind = has_type.then(|| agent.agent_type.label());
         insert.execute(params![
             agent.node_id,
             kind,

@@ -13,6 +13,7 @@ mod error;
 mod guard;
 pub(crate) mod identity;
 mod info;
+mod kfd;
 mod merge;
 mod names;
 mod pages;
@@ -38,9 +39,12 @@ use identity::Node;
 pub use merge::{MergeError, merge};
 use names::Names;
 use pages::{PageFile, Tables};
+use rpd_core::agent::AgentType;
 use rpd_core::naming::Target;
-use rpd_core::options::Options;
+use rpd_core::options::{Options, RocpdSchema};
 use rpd_core::session::Session;
+use rpd_core::spool::format::GraphNode;
+use rpd_core::storage::optional_column::OptionalColumn;
 use rusqlite::Connection;
 pub(crate) use sql::identifier;
 use tables::Version;
@@ -161,7 +165,7 @@ fn create(
     session: &Session,
     options: &Options,
 ) -> rusqlite::Result<()> {
-    let version = Version::from_session(session);
+    let version = Version::from_output(session, options);
     connection.execute_batch(&names.fill_in(&tables::create(options.layout, version)))?;
     connection.execute_batch(&names.fill_in(INDICES))?;
     stacks::create(connection, names, session, options)?;
@@ -189,6 +193,48 @@ fn create(
         connection.execute_batch(stacks::ANSWERS)?;
     }
     Ok(())
+}
+
+/// What a recording has that the schema of its database has no place for: a line for each sort.
+pub fn without_place(session: &Session, options: &Options) -> Vec<String> {
+    let Some(wanted) = options.rocpd_schema else {
+        return Vec::new();
+    };
+    let with_graphs = |graph: &OptionalColumn<GraphNode>| {
+        let nodes = graph.iter();
+        nodes.filter(|node| node.exec != 0).count()
+    };
+    let adapters = session.agents.iter();
+    let adapters = adapters.filter(|agent| agent.agent_type == AgentType::Nic);
+    let sorts = [
+        (
+            RocpdSchema::Adapters,
+            adapters.count(),
+            "types of network adapters",
+        ),
+        (
+            RocpdSchema::Graphs,
+            session.graph_launches.len(),
+            "launches of graphs",
+        ),
+        (
+            RocpdSchema::Graphs,
+            with_graphs(&session.dispatches.graph) + with_graphs(&session.copies.graph),
+            "graphs of dispatches and copies",
+        ),
+        (RocpdSchema::Events, session.hip_events.len(), "HIP events"),
+    ];
+    let missing = sorts
+        .into_iter()
+        .filter(|(since, count, _)| *since > wanted && *count > 0);
+    let line = |(since, count, what): (RocpdSchema, usize, &str)| {
+        format!(
+            "{count} {what} are left out of the database: --rocpd-schema {} has no place for them, {} has",
+            wanted.word(),
+            since.word()
+        )
+    };
+    missing.map(line).collect()
 }
 
 /// The statements of [`VIEWS`]; `with_graphs`: dispatches and copies have columns of graphs.

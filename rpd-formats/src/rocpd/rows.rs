@@ -3,6 +3,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io;
 
@@ -22,7 +23,7 @@ use super::info::{EVENT_CATEGORY, GRAPH_CATEGORY, Ids};
 use super::names::Names;
 use super::pages::{PageFile, RowWriter, Tables};
 use super::tables::Version;
-use super::{device_totals, samples, stacks, traces};
+use super::{device_totals, kfd, samples, stacks, traces};
 use crate::columns::{Columns, columns};
 use crate::json::Object;
 use crate::progress;
@@ -51,7 +52,8 @@ pub(super) struct Writer<'a> {
 /// When the file, or a temporary one, cannot be written.
 pub(super) fn write(writer: Writer<'_>) -> io::Result<()> {
     let (dispatches, row_of) = Dispatches::new(writer.session)?;
-    let events = Events::new(writer.session, dispatches.len());
+    let version = Version::from_output(writer.session, writer.options);
+    let events = Events::new(writer.session, dispatches.len(), version);
     writer.ids.write_strings(&writer)?;
     writer.events(&events, &dispatches)?;
     writer.arguments(&events)?;
@@ -79,10 +81,16 @@ pub(super) struct Events {
     scratch: i64,
     graph_launches: i64,
     hip_events: i64,
+    driver: i64,
 }
 
 impl Events {
-    fn new(session: &Session, dispatches: usize) -> Events {
+    fn new(session: &Session, dispatches: usize, version: Version) -> Events {
+        // An older schema has no tables for these, and so no events of them.
+        let later = |since: Version, records: usize| match version.cmp(&since) {
+            Ordering::Less => 0,
+            Ordering::Equal | Ordering::Greater => records as i64,
+        };
         // Calls come first, so that the row of a call has the id of its event.
         let calls = 1;
         let dispatches_at = calls + session.calls.len() as i64;
@@ -90,6 +98,7 @@ impl Events {
         let allocations = copies + session.copies.len() as i64;
         let scratch = allocations + session.allocations.len() as i64;
         let graph_launches = scratch + session.scratch.len() as i64;
+        let hip_events = graph_launches + later(Version::Graphs, session.graph_launches.len());
         Events {
             calls,
             dispatches: dispatches_at,
@@ -97,7 +106,8 @@ impl Events {
             allocations,
             scratch,
             graph_launches,
-            hip_events: graph_launches + session.graph_launches.len() as i64,
+            hip_events,
+            driver: hip_events + later(Version::Events, session.hip_events.len()),
         }
     }
 
@@ -105,6 +115,11 @@ impl Events {
     #[inline]
     pub(super) fn call(&self, index: usize) -> i64 {
         self.calls + index as i64
+    }
+
+    /// The event of event `index` of the kernel driver.
+    pub(super) fn of_driver(&self, index: usize) -> i64 {
+        self.driver + index as i64
     }
 
     /// The event of allocation `index`.
@@ -201,29 +216,39 @@ impl<'a> Writer<'a> {
         }
         let category = self.ids.text(GRAPH_CATEGORY);
         let table = &session.graph_launches;
-        for index in table.indices() {
+        let version = Version::from_output(session, self.options);
+        for index in table.indices().filter(|_| version >= Version::Graphs) {
             let correlation = table.correlation[index];
             rows.add(category, correlation, correlation, none, None)?;
         }
         let category = self.ids.text(EVENT_CATEGORY);
         let table = &session.hip_events;
-        for index in table.indices() {
+        for index in table.indices().filter(|_| version >= Version::Events) {
             let correlation = table.correlation[index];
             rows.add(category, correlation, correlation, none, None)?;
+        }
+        let table = &session.kfd_events;
+        for index in table.indices() {
+            let event = table.row(index);
+            let category = categories[event.operation.0 as usize];
+            let extdata = kfd::extdata(self, &event);
+            rows.add(category, none, none, none, Some(&extdata))?;
         }
         rows.rows.finish()
     }
 
-    /// Calls that take time are regions, the others samples. Both have the ids of their events: views find the row of an event
+    /// Calls that take time are regions, the others samples. Events of the kernel driver are regions in either case. All have the ids of their events: views find the row of an event
     /// without an index then.
     fn calls(&self, events: &Events) -> io::Result<()> {
         let calls = &self.session.calls;
         let names = self.by_operation(|operation| self.ids.string(operation.name));
         let kinds = self.by_operation(|operation| operation.kind);
         let mut regions = self.rows_of::<RegionRow>("rocpd_region")?;
-        if calls
-            .indices()
-            .is_sorted_by_key(|index| calls.start[index].0.cast_signed())
+        let only_calls = self.session.kfd_events.is_empty();
+        if only_calls
+            && calls
+                .indices()
+                .is_sorted_by_key(|index| calls.start[index].0.cast_signed())
         {
             regions = regions.ordered();
         }
@@ -264,6 +289,18 @@ impl<'a> Writer<'a> {
             sample.append_to(&mut samples);
             samples.end_row()?;
         }
+        let table = &self.session.kfd_events;
+        for index in table.indices() {
+            let mut region = RegionRow {
+                event: events.of_driver(index),
+                thread: table.process[index],
+                start: table.start[index],
+                end: table.end[index],
+                name: names[table.operation[index].0 as usize],
+            };
+            region.append_to(&mut regions);
+            regions.end_row()?;
+        }
         track_rows.finish()?;
         samples.finish()?;
         regions.finish()
@@ -290,7 +327,7 @@ impl<'a> Writer<'a> {
 
     fn copies(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.copies;
-        let with_graphs = Version::from_session(self.session) >= Version::Graphs;
+        let with_graphs = Version::from_output(self.session, self.options) >= Version::Graphs;
         let columns = [
             <CopyRecord<'_> as Columns<RowWriter<'_>>>::NAMES,
             graph_columns(with_graphs),
@@ -317,7 +354,8 @@ impl<'a> Writer<'a> {
 
     fn graph_launches(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.graph_launches;
-        if table.is_empty() {
+        let version = Version::from_output(self.session, self.options);
+        if table.is_empty() || version < Version::Graphs {
             return Ok(());
         }
         let mut rows = self.rows_of::<LaunchRecord>("rocpd_graph_launch")?;
@@ -336,7 +374,8 @@ impl<'a> Writer<'a> {
 
     fn hip_events(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.hip_events;
-        if table.is_empty() {
+        let version = Version::from_output(self.session, self.options);
+        if table.is_empty() || version < Version::Events {
             return Ok(());
         }
         let mut rows = self.rows_of::<HipEventRecord>("rocpd_hip_event")?;

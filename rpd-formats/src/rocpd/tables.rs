@@ -1,6 +1,6 @@
 //! The tables of schema 3, in either layout, and the views over them; their columns are in `schema.sql`.
 
-use rpd_core::options::Layout;
+use rpd_core::options::{Layout, Options, RocpdSchema};
 use rpd_core::session::Session;
 
 use super::names::Names;
@@ -52,6 +52,17 @@ impl Version {
             Version::Graphs
         } else {
             Version::First
+        }
+    }
+
+    /// The version whose tables a database has: that of the options, or the first one for the session.
+    pub(super) fn from_output(session: &Session, options: &Options) -> Version {
+        match options.rocpd_schema {
+            None => Version::from_session(session),
+            Some(RocpdSchema::First | RocpdSchema::Adapters) => Version::First,
+            Some(RocpdSchema::Graphs) => Version::Graphs,
+            Some(RocpdSchema::Sampled) => Version::Spm,
+            Some(RocpdSchema::Events) => Version::Events,
         }
     }
 

@@ -196,7 +196,11 @@ impl RpdFile {
                 | Domain::RocjpegApi
                 | Domain::CudaApi
                 | Domain::CudaDriverApi
+                | Domain::RocshmemApi
+                | Domain::HipfileApi
+                | Domain::Ompt
                 // Not calls.
+                | Domain::Kfd
                 | Domain::KernelDispatch
                 | Domain::MemoryCopy
                 | Domain::ScratchMemory
@@ -558,8 +562,12 @@ const fn domain_name(domain: Domain) -> &'static str {
         Domain::RocjpegApi => "rocjpeg",
         Domain::CudaApi => "cuda",
         Domain::CudaDriverApi => "cuda_driver",
+        Domain::RocshmemApi => "rocshmem",
+        Domain::HipfileApi => "hipfile",
+        Domain::Ompt => "ompt",
         // Not calls.
-        Domain::KernelDispatch
+        Domain::Kfd
+        | Domain::KernelDispatch
         | Domain::MemoryCopy
         | Domain::ScratchMemory
         | Domain::CounterCollection

@@ -77,6 +77,7 @@ fn facts(session: &Session) -> Vec<(Fact, usize)> {
         samples: _,
         graph_launches: _,
         hip_events: _,
+        kfd_events: _,
         // Where the session has its tables.
         storage: _,
     } = session;

@@ -2,8 +2,15 @@
 
 use std::path::Path;
 
-use rpd_core::session::{LoadOptions, Session};
+use rpd_core::agent::{Agent, AgentType};
+use rpd_core::ids::AgentHandle;
+use rpd_core::options::{Format, Options, RocpdSchema};
+use rpd_core::session::{LoadOptions, Session, Table};
+use rpd_core::spool::format::GraphNode;
 use rpd_formats::rocpd::read::Database;
+
+use crate::support::write::write;
+use crate::tables::{add_row, session_with, target};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/trace_results.db");
 /// What follows the names of its tables.
@@ -59,6 +66,25 @@ fn each_column_of_a_later_schema_is_counted_where_it_has_values() {
     }
 }
 
+/// `sdk-newer-72`
+#[test]
+fn samples_of_a_development_branch_are_counted_and_named() {
+    let notes = notes(&[
+        "CREATE TABLE rocpd_gpu_pc_sample% (id INTEGER PRIMARY KEY, pc INTEGER)",
+        "INSERT INTO rocpd_gpu_pc_sample% (pc) VALUES (1), (2)",
+        "CREATE TABLE rocpd_blob_event% (id INTEGER PRIMARY KEY, blob BLOB)",
+        "INSERT INTO rocpd_blob_event% (blob) VALUES (x'00')",
+    ]);
+    assert_eq!(
+        notes,
+        [
+            "1 records in binary form are left out: this rpd does not read rocpd_blob_event",
+            "2 PC samples are left out: this rpd does not read rocpd_gpu_pc_sample",
+        ]
+    );
+}
+
+/// `sdk-newer-70`
 #[test]
 fn column_and_table_of_an_unknown_schema_are_named_once() {
     let notes = notes(&[
@@ -241,6 +267,7 @@ fn sampled_counters_are_no_records_of_dispatches() {
     );
 }
 
+/// `sdk-newer-74`
 #[test]
 fn network_adapter_keeps_its_type() {
     let session = session(&[
@@ -253,4 +280,163 @@ fn network_adapter_keeps_its_type() {
     ]);
     let agent = session.agents.iter().find(|agent| agent.name == "mlx5_0");
     assert_eq!(agent.expect("the adapter").agent_type.label(), "NIC");
+}
+
+/// Events of the driver as the original's tool writes them: regions with texts, and counters of their kinds.
+const DRIVER: [&str; 5] = [
+    "INSERT OR IGNORE INTO rocpd_string% (string) VALUES ('KFD_PAGE_MIGRATE'), ('KFD_EVENT_DROPPED_EVENTS'), \
+     ('KFD_PAGE_MIGRATE_PREFETCH')",
+    "INSERT INTO rocpd_info_pmc% (id, nid, pid, name, symbol, component, value_type, block) \
+     SELECT 8070450532247928837, nid, pid, 'KFD_PAGE_MIGRATE', 'KFD_PAGE_MIGRATE', 'rocm', 'ABS', 'KFD' \
+     FROM rocpd_kernel_dispatch% LIMIT 1",
+    "INSERT INTO rocpd_event% (id, category_id, stack_id, parent_stack_id, correlation_id, extdata) VALUES \
+     (90001, (SELECT id FROM rocpd_string% WHERE string = 'KFD_PAGE_MIGRATE'), 0, 0, 0, '{\"kfd\":{\"start_address\":\"4096\",\"end_address\":\"12288\",\"src_agent_id\":\"1\",\"dst_agent_id\":\"0\",\"prefetch_agent_id\":\"-1\",\"preferred_agent_id\":\"-1\",\"error_code\":\"-12\",\"colour\":\"red\"}}'), \
+     (90002, (SELECT id FROM rocpd_string% WHERE string = 'KFD_EVENT_DROPPED_EVENTS'), 0, 0, 0, '{\"kfd\":{\"count\":\"5\"}}')",
+    "INSERT INTO rocpd_region% (id, nid, pid, tid, start, \"end\", name_id, event_id) \
+     SELECT 90001, nid, pid, tid, start, start + 7, \
+     (SELECT id FROM rocpd_string% WHERE string = 'KFD_PAGE_MIGRATE_PREFETCH'), 90001 FROM rocpd_kernel_dispatch% LIMIT 1; \
+     INSERT INTO rocpd_region% (id, nid, pid, tid, start, \"end\", name_id, event_id) \
+     SELECT 90002, nid, pid, tid, start, start, \
+     (SELECT id FROM rocpd_string% WHERE string = 'KFD_EVENT_DROPPED_EVENTS'), 90002 FROM rocpd_kernel_dispatch% LIMIT 1",
+    "INSERT INTO rocpd_pmc_event% (event_id, pmc_id, value) VALUES (90001, 8070450532247928837, 8192)",
+];
+
+/// `sdk-newer-41`
+#[test]
+fn driver_events_of_another_writer_are_read_and_converted() {
+    let without = session(&[]);
+    let session = session(&DRIVER);
+    assert_eq!(
+        session.ledger.notes,
+        ["1 values are left out: this rpd does not read rocpd_event.extdata.kfd.colour"]
+    );
+    assert_eq!(session.calls.len(), without.calls.len());
+    assert_eq!(session.counters.len(), without.counters.len());
+    assert_eq!(session.kfd_events.len(), 2);
+    let places: Vec<usize> = session.kfd_events.indices().collect();
+    let moved = places
+        .iter()
+        .map(|&index| session.kfd_events.row(index))
+        .find(|event| event.count == 0)
+        .expect("a migration");
+    assert_eq!(
+        session.operation_name(moved.operation),
+        "KFD_PAGE_MIGRATE_PREFETCH"
+    );
+    assert_eq!(
+        (moved.address, moved.end_address, moved.error),
+        (4096, 12288, -12)
+    );
+    let node = |handle| {
+        let agents = session.agents.iter();
+        let mut found = agents.filter(|agent| agent.handle == handle);
+        found.next().map(|agent| agent.node_id)
+    };
+    assert_eq!(
+        (node(moved.agent), node(moved.dst_agent)),
+        (Some(1), Some(0))
+    );
+    assert_eq!((moved.preferred_agent.0, moved.prefetch_agent.0), (0, 0));
+    let files = csv(&session);
+    let (_, text) = files
+        .iter()
+        .find(|(name, _)| name.ends_with("kfd_trace.csv"))
+        .expect("a file of events");
+    assert_eq!(text.lines().count(), 3, "{text}");
+}
+
+/// A database of a session with a launch, nodes, an event and an adapter, in a schema.
+fn written(schema: Option<RocpdSchema>, directory: &Path) -> (Session, String, Vec<String>) {
+    let session = session_with(|session| {
+        for table in [
+            Table::Dispatches,
+            Table::GraphLaunches,
+            Table::HipEvents,
+            Table::KfdEvents,
+        ] {
+            add_row(session, table, 200);
+        }
+        session.dispatches.set_graph(GraphNode { exec: 3, node: 1 });
+        session.agents.push(Agent {
+            handle: AgentHandle(77),
+            agent_type: AgentType::Nic,
+            node_id: 7,
+            name: "mlx5_0".to_owned(),
+            ..Agent::default()
+        });
+    });
+    let options = Options {
+        rocpd_schema: schema,
+        ..Options::default()
+    };
+    let lines = rpd_formats::rocpd::without_place(&session, &options);
+    write(Format::Rocpd, &session, None, &options, &target(directory)).expect("written");
+    let path = directory.join("p_results.db");
+    let connection = rusqlite::Connection::open(&path).expect("a database");
+    let version = "SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'";
+    let version = connection.query_row(version, [], |row| row.get(0));
+    (read(&path), version.expect("a version"), lines)
+}
+
+#[test]
+fn database_has_the_schema_that_is_asked_for() {
+    let cases = [
+        (None, "3.0.4", (1, 1, true), vec![]),
+        (Some(RocpdSchema::Events), "3.0.4", (1, 1, true), vec![]),
+        (
+            Some(RocpdSchema::Sampled),
+            "3.0.3",
+            (1, 0, true),
+            vec!["1 HIP events"],
+        ),
+        (
+            Some(RocpdSchema::Graphs),
+            "3.0.2",
+            (1, 0, true),
+            vec!["1 HIP events"],
+        ),
+        (
+            Some(RocpdSchema::Adapters),
+            "3.0.1",
+            (0, 0, true),
+            vec![
+                "1 launches of graphs",
+                "1 graphs of dispatches and copies",
+                "1 HIP events",
+            ],
+        ),
+        (
+            Some(RocpdSchema::First),
+            "3",
+            (0, 0, false),
+            vec![
+                "1 types of network adapters",
+                "1 launches of graphs",
+                "1 graphs of dispatches and copies",
+                "1 HIP events",
+            ],
+        ),
+    ];
+    for (schema, version, (launches, events, has_adapter), lines) in cases {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (read, found, said) = written(schema, directory.path());
+        assert_eq!(found, version);
+        assert_eq!(
+            (read.graph_launches.len(), read.hip_events.len()),
+            (launches, events),
+            "{version}"
+        );
+        assert_eq!(
+            read.dispatches.graph_of(0).exec,
+            if launches > 0 { 3 } else { 0 }
+        );
+        assert_eq!(read.kfd_events.len(), 1, "{version}");
+        assert_eq!(read.kfd_events.address[0], 4096, "{version}");
+        let is_adapter = |agent: &Agent| agent.agent_type == AgentType::Nic;
+        assert_eq!(read.agents.iter().any(is_adapter), has_adapter, "{version}");
+        assert_eq!(said.len(), lines.len(), "{said:?}");
+        for (said, line) in said.iter().zip(lines) {
+            assert!(said.starts_with(line), "{said}");
+        }
+    }
 }

@@ -146,6 +146,7 @@ fn written_database_is_read_as_the_same_recording() {
     assert_eq!(describe(&second), describe(&first));
 }
 
+/// `sdk-newer-71`, and databases without a version or with two
 #[test]
 fn reader_tells_errors_of_bad_databases_apart() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -12,8 +12,8 @@ use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{
     AllocationRow, ArgsRef, CallRow, CopyRow, Counter, CounterInstance, CounterValue, DispatchRow,
-    DispatchTable, ExtendedStrings, GraphLaunchRow, HipEventRow, KernelSymbol, LoadOptions,
-    SampleRow, ScratchRow, Session, Table, ValueRange,
+    DispatchTable, ExtendedStrings, GraphLaunchRow, HipEventRow, KernelSymbol, KfdEventRow,
+    LoadOptions, SampleRow, ScratchRow, Session, Table, ValueRange,
 };
 use rpd_core::spool::format::{GraphNode, sample_flag};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
@@ -26,7 +26,9 @@ use crate::support::write::{lacks_library, write};
 /// Whether a format leaves the rows of a table out.
 pub(crate) fn leaves_out(format: Format, table: Table) -> bool {
     match format {
-        Format::Json | Format::Rocpd | Format::Parquet => false,
+        Format::Rocpd | Format::Parquet => false,
+        // The original's has no events of the driver either.
+        Format::Json => table == Table::KfdEvents,
         // Files of a conversion have them: see `later_schemas.rs`.
         Format::Csv => matches!(table, Table::GraphLaunches | Table::HipEvents),
         // Launches are calls as well, and the graph stands at kernels and copies.
@@ -38,6 +40,7 @@ pub(crate) fn leaves_out(format: Format, table: Table) -> bool {
                 | Table::Samples
                 | Table::GraphLaunches
                 | Table::HipEvents
+                | Table::KfdEvents
         ),
         // It shows allocations and scratch in statistics, and samples beside the code they are in. Here there is neither.
         Format::Html => matches!(
@@ -47,6 +50,7 @@ pub(crate) fn leaves_out(format: Format, table: Table) -> bool {
                 | Table::Samples
                 | Table::GraphLaunches
                 | Table::HipEvents
+                | Table::KfdEvents
         ),
     }
 }
@@ -209,6 +213,24 @@ pub(crate) fn add_row(session: &mut Session, table: Table, figure: u64) {
             source_queue: QueueId(9),
             operation: 2,
         }),
+        Table::KfdEvents => {
+            let name = "KFD_PAGE_MIGRATE_PREFETCH";
+            let operation = session.add_operation(Kind::KfdPageMigrate, name);
+            session.kfd_events.push(KfdEventRow {
+                operation,
+                start,
+                end,
+                process: ThreadId(57),
+                agent: AgentHandle(17),
+                dst_agent: AgentHandle(18),
+                prefetch_agent: AgentHandle(19),
+                preferred_agent: AgentHandle(20),
+                address: 4096,
+                end_address: 4096 + figure,
+                error: -12,
+                count: 0,
+            });
+        }
     }
 }
 
@@ -302,6 +324,7 @@ fn rows(session: &Session, table: Table) -> Vec<String> {
             rows!(session.graph_launches, index => session.graph_launches.row(index))
         }
         Table::HipEvents => rows!(session.hip_events, index => session.hip_events.row(index)),
+        Table::KfdEvents => rows!(of operations session.kfd_events),
     }
 }
 

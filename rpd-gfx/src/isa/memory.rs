@@ -82,7 +82,7 @@ impl<'d> Cache<'d> {
             self.recent = at;
             return true;
         }
-        let Some(extent) = self.memory.extent(address) else {
+        let Some(extent) = self.memory.extent(address, write) else {
             return false;
         };
         if !inside(&extent, address, bytes, write) {

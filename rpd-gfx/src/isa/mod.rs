@@ -88,11 +88,12 @@ pub struct Extent {
 
 /// Functions of the device that the interpreter calls.
 pub trait Memory: Sync {
-    /// The accessible range that contains `address`; `None` ends the dispatch with a memory fault.
+    /// The accessible range that contains `address`, which is about to be loaded or, with `write`, stored; `None` ends the
+    /// dispatch with a memory fault.
     ///
     /// The threads of a dispatch cache the result until [`Memory::changes`] differs at the start of a workgroup, so
     /// this function need not be fast.
-    fn extent(&self, address: u64) -> Option<Extent>;
+    fn extent(&self, address: u64, write: bool) -> Option<Extent>;
 
     /// A number that changes when results of [`Memory::extent`] may have changed. Read once for each workgroup.
     fn changes(&self) -> u64;

@@ -15,6 +15,7 @@ use super::machine::machine;
 use super::memory::Use;
 use super::observe::{self, Recording, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
+use super::svm;
 use rpd_gfx::check::Checker;
 use rpd_gfx::codeobj::{Image, KernelDescriptor};
 use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program, WaveSync};
@@ -82,11 +83,14 @@ struct View {
 }
 
 impl isa::Memory for View {
-    fn extent(&self, address: u64) -> Option<Extent> {
+    fn extent(&self, address: u64, write: bool) -> Option<Extent> {
         let range = machine().memory.accessible(address as usize, self.mask)?;
+        let (start, end) = (range.base as u64, range.end as u64);
+        // Of managed memory the other pages may be elsewhere.
+        let mapped = svm::touch(self.queue.agent(), address, write).unwrap_or(start..end);
         Some(Extent {
-            start: range.base as u64,
-            end: range.end as u64,
+            start: mapped.start.max(start),
+            end: mapped.end.min(end),
             writable: true,
             fine_grained: range.fine_grained,
         })

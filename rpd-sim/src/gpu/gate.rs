@@ -21,6 +21,18 @@ struct GateState {
     /// Number of dispatches that wait to run alone. Dispatches that come later wait for these, so that they are not
     /// starved.
     wanted: usize,
+    /// Number of evictions of the GPU's queues that have not ended.
+    evictions: usize,
+}
+
+/// Keeps kernels from starting until it is dropped.
+pub(crate) struct Eviction<'g>(&'g Gate);
+
+impl Drop for Eviction<'_> {
+    fn drop(&mut self) {
+        self.0.lock().evictions -= 1;
+        self.0.changed.notify_all();
+    }
 }
 
 /// A kernel's right to run, released when dropped.
@@ -38,11 +50,13 @@ impl Gate {
             state.wanted += 1;
         }
         let closed = |state: &GateState| {
-            if alone {
-                state.alone || state.running != 0
-            } else {
-                state.alone || state.wanted != 0
-            }
+            state.evictions != 0
+                || state.alone
+                || if alone {
+                    state.running != 0
+                } else {
+                    state.wanted != 0
+                }
         };
         let mut stopped = false;
         while closed(&state) {
@@ -66,6 +80,13 @@ impl Gate {
         state.alone = alone;
         state.running += 1;
         Some(Pass { gate: self, alone })
+    }
+
+    /// Evicts the queues of the GPU: no kernel starts until the result is dropped. Those that run go on, as one that waits for the
+    /// host must be able to.
+    pub(crate) fn evict(&self) -> Eviction<'_> {
+        self.lock().evictions += 1;
+        Eviction(self)
     }
 
     fn lock(&self) -> MutexGuard<'_, GateState> {

@@ -12,6 +12,7 @@ use super::memory::Memory;
 use super::processor::Processor;
 use super::queue::Queue;
 use super::signal::SignalPool;
+use super::svm::ManagedMemory;
 use super::wake::Event;
 
 /// Number of copy engines of a GPU.
@@ -34,6 +35,8 @@ pub(crate) type SystemEventHandler =
 pub(crate) struct Machine {
     /// Memory that devices may access.
     pub(crate) memory: Memory,
+    /// Places of managed memory.
+    pub(crate) managed: ManagedMemory,
     /// Memory of the signals, free and in use.
     pub(crate) signals: SignalPool,
     /// Event that each device thread sleeps on.
@@ -67,6 +70,7 @@ impl Machine {
         Self {
             signals: SignalPool::new(&memory),
             memory,
+            managed: ManagedMemory::default(),
             events: std::array::from_fn(|_| Event::default()),
             handler: Handler::default(),
             queues: RwLock::default(),

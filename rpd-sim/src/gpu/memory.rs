@@ -534,6 +534,11 @@ impl Memory {
         self.changes.load(Ordering::Acquire)
     }
 
+    /// Makes kernels ask again which memory they may access, each from its next workgroup on.
+    pub(crate) fn invalidate(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, Maps> {
         let maps = self.maps.write().unwrap_or_else(PoisonError::into_inner);
         // Before the change: a reader of the new number looks up again, and waits for this lock.

@@ -18,6 +18,7 @@ pub(crate) mod observe;
 pub(crate) mod processor;
 pub(crate) mod queue;
 pub(crate) mod signal;
+pub(crate) mod svm;
 pub(crate) mod thread;
 pub(crate) mod visible;
 pub(crate) mod wake;

@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use super::aql::KernelDispatchPacket;
+use super::svm::Cause;
 use rpd_gfx::device::Device;
 use rpd_gfx::perf;
 
@@ -182,6 +183,69 @@ pub(crate) struct CodeObjectInfo {
     pub(crate) kernels: Vec<KernelInfo>,
 }
 
+/// A move of pages of managed memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Migration {
+    /// Addresses of the pages.
+    pub(crate) range: std::ops::Range<u64>,
+    /// Begin, ns of the host's `CLOCK_BOOTTIME`.
+    pub(crate) start: u64,
+    /// End, ns of the host's `CLOCK_BOOTTIME`.
+    pub(crate) end: u64,
+    /// HSA handle of the agent whose memory the pages leave.
+    pub(crate) from: u64,
+    /// HSA handle of the agent whose memory they go to.
+    pub(crate) to: u64,
+    /// HSA handle of the agent that the range was prefetched to last; 0 for none.
+    pub(crate) prefetch: u64,
+    /// HSA handle of the agent that the program prefers; 0 for none.
+    pub(crate) preferred: u64,
+    /// What moves them.
+    pub(crate) cause: Cause,
+}
+
+/// An event of the kernel driver. Times are ns of the host's `CLOCK_BOOTTIME`, agents are HSA handles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DriverEvent {
+    /// Pages were moved.
+    Migrated(Migration),
+    /// A kernel touched a page that its GPU had not mapped.
+    Faulted {
+        /// The GPU.
+        agent: u64,
+        /// Address of the page.
+        address: u64,
+        /// Begin of the fault.
+        start: u64,
+        /// Time at which the page was mapped.
+        end: u64,
+        /// Whether the access was a store.
+        write: bool,
+        /// Whether the page was moved, and not only mapped.
+        migrated: bool,
+    },
+    /// Pages were unmapped from a GPU.
+    Unmapped {
+        /// The GPU.
+        agent: u64,
+        /// Addresses of the pages.
+        range: std::ops::Range<u64>,
+        /// Time of the event.
+        time: u64,
+        /// Whether they move, and are not freed.
+        migrates: bool,
+    },
+    /// The queues of a GPU executed nothing for a while.
+    Evicted {
+        /// The GPU.
+        agent: u64,
+        /// Time of the eviction.
+        start: u64,
+        /// Time of the restoration.
+        end: u64,
+    },
+}
+
 /// An observer of the device. By default every method does nothing.
 ///
 /// Methods are called without any lock of the device or the runtime held that another API call needs, so
@@ -228,6 +292,8 @@ pub(crate) trait Observer: Send + Sync {
     }
     /// The change of scratch memory that [`Observer::scratch_begin`] announced has happened.
     fn scratch_end(&self, token: Token, scratch: &ScratchInfo) {}
+    /// The kernel driver did something; on the thread that caused it, after it was done.
+    fn driver_event(&self, event: &DriverEvent) {}
     /// An executable was frozen; on the application thread, once for each code object in it.
     fn code_object_loaded(&self, object: &CodeObjectInfo) {}
     /// A code object is about to be unloaded; its memory is still readable.

@@ -28,7 +28,7 @@ use rocprofiler_sdk_sys::{
 
 use super::context_records::{ContextRecords, masks, report, see};
 use super::{
-    agents, clock, codeobj, context, correlation::Use, counting, graphs, pc_sampling, scratch,
+    agents, clock, codeobj, context, correlation::Use, counting, graphs, kfd, pc_sampling, scratch,
     state, thread, thread_trace,
 };
 use crate::gpu::observe::{
@@ -64,6 +64,9 @@ pub(crate) fn install() {
     if counting::configured()
         || pc_sampling::configured()
         || thread_trace::configured()
+        || kfd::KINDS
+            .into_iter()
+            .any(|kind| context::any(CallbackKind::NONE, kind))
         || wanted
             .into_iter()
             .any(|(callback, record)| context::any(callback, record))
@@ -453,6 +456,10 @@ impl Observer for Provider {
         // SAFETY: the device hands each token back once.
         let mut work = unsafe { Box::from_raw(token as *mut scratch::ScratchWork) };
         scratch::ended(&mut work, info);
+    }
+
+    fn driver_event(&self, event: &observe::DriverEvent) {
+        kfd::report(event);
     }
 
     fn code_object_loaded(&self, object: &CodeObjectInfo) {

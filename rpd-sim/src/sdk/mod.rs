@@ -33,6 +33,7 @@ pub(crate) mod hip_events;
 pub(crate) mod intercept;
 pub(crate) mod kept;
 pub(crate) mod kernel_check;
+pub(crate) mod kfd;
 pub(crate) mod lifecycle;
 pub(crate) mod marker;
 pub(crate) mod names;

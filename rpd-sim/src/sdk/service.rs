@@ -116,10 +116,6 @@ pub unsafe extern "C" fn rocprofiler_configure_buffer_tracing_service(
     if kind.0 == 0 || kind.0 >= version::current().buffer_kinds() {
         return Status::ERROR_KIND_NOT_FOUND;
     }
-    if (BufferKind::KFD_EVENT_PAGE_MIGRATE.0..=BufferKind::KFD_QUEUE.0).contains(&kind.0) {
-        // There is no kernel driver to report them.
-        return Status::ERROR_INCOMPATIBLE_KERNEL;
-    }
     if context.buffers[kind.0 as usize].get().is_some() {
         return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
     }

@@ -106,6 +106,58 @@ pub struct HipEvent {
     pub reserved: u32,
 }
 
+/// An event of the kernel driver (`rocprofiler_buffer_tracing_kfd_*_record_t`). Fields that its kind lacks are 0.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct KfdEvent {
+    /// Head of the record. `aux`: one of [`kfd_kind`].
+    pub header: RecordHeader,
+    /// Begin of what is paired, or time of a single point.
+    pub start: u64,
+    /// End of what is paired, or time of a single point.
+    pub end: u64,
+    /// Process that the driver reports the event for.
+    pub pid: u32,
+    /// The provider's number of the operation.
+    pub operation: u32,
+    /// Handle of the agent; of a migration that whose memory the pages leave. 0 for none.
+    pub agent: u64,
+    /// Handle of the agent whose memory pages go to; 0 for none.
+    pub dst_agent: u64,
+    /// Handle of the agent that pages are prefetched to; 0 for none.
+    pub prefetch_agent: u64,
+    /// Handle of the agent that is the preferred place of the pages; 0 for none.
+    pub preferred_agent: u64,
+    /// First address of the range, or the address of the access that faulted.
+    pub address: u64,
+    /// Address after the last byte of the range.
+    pub end_address: u64,
+    /// Error of the driver as `errno`, negative; 0 for success.
+    pub error: i32,
+    /// Number of events that the driver dropped.
+    pub count: u32,
+}
+
+/// Meaning of a [`KfdEvent`]'s `aux`.
+pub mod kfd_kind {
+    /// Begin or end of a page migration: `KFD_EVENT_PAGE_MIGRATE`.
+    pub const EVENT_PAGE_MIGRATE: u16 = 0;
+    /// Begin or end of a page fault: `KFD_EVENT_PAGE_FAULT`.
+    pub const EVENT_PAGE_FAULT: u16 = 1;
+    /// Queues were evicted or restored: `KFD_EVENT_QUEUE`.
+    pub const EVENT_QUEUE: u16 = 2;
+    /// A range was unmapped from a GPU: `KFD_EVENT_UNMAP_FROM_GPU`.
+    pub const EVENT_UNMAP_FROM_GPU: u16 = 3;
+    /// The driver dropped events: `KFD_EVENT_DROPPED_EVENTS`.
+    pub const EVENT_DROPPED_EVENTS: u16 = 4;
+    /// A page migration: `KFD_PAGE_MIGRATE`.
+    pub const PAGE_MIGRATE: u16 = 5;
+    /// A page fault: `KFD_PAGE_FAULT`.
+    pub const PAGE_FAULT: u16 = 6;
+    /// Queues were evicted until they were restored: `KFD_QUEUE`.
+    pub const QUEUE: u16 = 7;
+}
+
 /// Meaning of a [`HipEvent`]'s `aux`.
 pub mod event_operation {
     /// The event is recorded on a stream.

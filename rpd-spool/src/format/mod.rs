@@ -26,8 +26,8 @@ pub use calls::{CallRecord, RangeBegin, RangeEnd, call_flag};
 pub use capture::{CaptureCall, CaptureCode, CaptureMarker};
 pub use counters::{CountedDispatch, CountedValue, Counter, CounterInstance, Selected};
 pub use device::{
-    Allocation, Copy, DeviceTotal, Dispatch, GraphLaunch, GraphNode, HipEvent, Scratch,
-    event_operation, total_of,
+    Allocation, Copy, DeviceTotal, Dispatch, GraphLaunch, GraphNode, HipEvent, KfdEvent, Scratch,
+    event_operation, kfd_kind, total_of,
 };
 pub use facts::{
     AgentRecord, CodeObject, HostFunction, KernelSymbol, Name, NamedResource, Region, space,

@@ -198,6 +198,8 @@ record_kinds! {
     GraphLaunch = GRAPH_LAUNCH 73, GraphLaunch, Left, RecordRole::Row(Table::GraphLaunches);
     /// The device recorded a HIP event, or waited for one. aux: [`format::event_operation`].
     HipEvent = HIP_EVENT 74, HipEvent, Left, RecordRole::Row(Table::HipEvents);
+    /// An event of the kernel driver. aux: [`format::kfd_kind`].
+    KfdEvent = KFD_EVENT 75, KfdEvent, Left, RecordRole::Row(Table::KfdEvents);
     /// A call of a capture. Tail: see [`crate::capture`].
     CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, RecordRole::Capture(CapturePart::Call);
     /// A code object of a capture. Tail: see [`crate::capture`].
@@ -248,6 +250,8 @@ tables! {
     GraphLaunches,
     /// HIP events on the device.
     HipEvents,
+    /// Events of the kernel driver.
+    KfdEvents,
 }
 
 #[cfg(test)]
@@ -276,6 +280,6 @@ mod tests {
     #[test]
     fn every_table_has_a_record() {
         let sizes = Table::ALL.iter().map(|table| table.record_len());
-        assert!(sizes.eq([56, 120, 104, 80, 80, 128, 96, 64, 80]));
+        assert!(sizes.eq([56, 120, 104, 80, 80, 128, 96, 64, 80, 88]));
     }
 }

@@ -292,6 +292,8 @@ impl Durations {
                 Table::Samples => {}
                 // Launches are compared as calls; barriers of events depend on other work.
                 Table::GraphLaunches | Table::HipEvents => {}
+                // Where pages are when a run begins decides on these, more than the program does.
+                Table::KfdEvents => {}
             }
         }
         Ok(std::mem::take(&mut self.left_out))
@@ -312,13 +314,17 @@ impl Durations {
                 | Domain::RocdecodeApi
                 | Domain::RocjpegApi
                 | Domain::CudaApi
-                | Domain::CudaDriverApi => Group::Api,
+                | Domain::CudaDriverApi
+                | Domain::RocshmemApi
+                | Domain::HipfileApi
+                | Domain::Ompt => Group::Api,
                 // Not calls.
                 Domain::KernelDispatch
                 | Domain::MemoryCopy
                 | Domain::ScratchMemory
                 | Domain::CounterCollection
-                | Domain::MemoryAllocation => continue,
+                | Domain::MemoryAllocation
+                | Domain::Kfd => continue,
             };
             let label = session.call_label(index);
             let name = match labels.get(label.0) {

@@ -3,6 +3,7 @@
 mod capture;
 mod counters;
 mod cuda;
+mod driver_events;
 mod graphs;
 mod main_job;
 mod outputs;

@@ -6,19 +6,31 @@ use super::{Got, options, plan_with, run_with, traced};
 
 #[test]
 fn aggregates_include_members_that_are_not_switched_off() {
-    const RUNTIME: [&str; 12] = [
+    const RUNTIME: [&str; 18] = [
         "cuda",
         "hip_event",
         "hip_graph",
         "hip_runtime",
+        "hipfile",
         "kernel",
+        "kfd_dropped_events",
+        "kfd_page_mapping",
+        "kfd_page_migration",
+        "kfd_queue",
         "marker",
         "memory_allocation",
         "memory_copy",
         "rccl",
         "rocdecode",
         "rocjpeg",
+        "rocshmem",
         "scratch_memory",
+    ];
+    const DRIVER: [&str; 4] = [
+        "kfd_dropped_events",
+        "kfd_page_mapping",
+        "kfd_page_migration",
+        "kfd_queue",
     ];
     let runtime: Vec<&str> = RUNTIME.to_vec();
     let with = |base: &[&str], more: &[&str], less: &[&str]| -> Vec<String> {
@@ -115,7 +127,17 @@ fn aggregates_include_members_that_are_not_switched_off() {
         (
             "command-line-57",
             "--sys-trace --kfd-trace=no --hsa-trace=no",
-            with(&runtime, &["hip_compiler", "cuda_driver"], &[]),
+            with(&runtime, &["hip_compiler", "cuda_driver"], &DRIVER),
+        ),
+        (
+            "unnumbered",
+            "--kfd-page-mapping-trace --kfd-page-migration-trace --kfd-dropped-events-trace --rocshmem-trace --hipfile-trace",
+            with(&DRIVER, &["rocshmem", "hipfile"], &["kfd_queue"]),
+        ),
+        (
+            "command-line-58",
+            "--kfd-trace --kfd-queue-trace=0",
+            with(&DRIVER, &[], &["kfd_queue"]),
         ),
     ] {
         let mut got = traced(&options(&format!("{line} -- a")));
@@ -133,6 +155,20 @@ fn aggregates_include_members_that_are_not_switched_off() {
         compat("--hip-runtime-trace --hip-graph-trace"),
         ["hip_graph", "hip_runtime"]
     );
+    assert!(
+        !compat("--sys-trace")
+            .iter()
+            .any(|trace| trace.starts_with("kfd"))
+    );
+    assert_eq!(compat("--kfd-trace"), DRIVER);
+    assert_eq!(compat("--kfd-queue-trace"), ["kfd_queue"]);
+    let warned = |line: &str| plan_with(&format!("{line} -- a"), &[]).warnings;
+    let warnings = warned("--kfd-trace -f json");
+    assert!(
+        warnings[0].starts_with("--kfd-trace: json has none of its records"),
+        "{warnings:?}"
+    );
+    assert!(warned("--kfd-trace -f csv").is_empty());
     let kokkos = options("--kokkos-trace -- a");
     assert!(
         kokkos.collector.kokkos && kokkos.kernel_names.rename,
@@ -229,7 +265,7 @@ fn summary_options_become_tables() {
         [
             "--summary-groups: no domain has a name that 'KERNEL' matches as a whole, so it has no table; domains are HSA_API, HIP_API, \
              MARKER_API, KERNEL_DISPATCH, MEMORY_COPY, SCRATCH_MEMORY, COUNTER_COLLECTION, RCCL_API, MEMORY_ALLOCATION, \
-             ROCDECODE_API, ROCJPEG_API, CUDA_API, CUDA_DRIVER_API"
+             ROCDECODE_API, ROCJPEG_API, CUDA_API, CUDA_DRIVER_API, ROCSHMEM_API, HIPFILE_API, OMPT, KFD"
         ]
     );
     let idle = plan_with("-s -u sec -- a", &[]).warnings;

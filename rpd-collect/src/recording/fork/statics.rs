@@ -158,6 +158,8 @@ const KEPT: &[(&str, &[&str])] = &[
             "sdk/forked_end.rs COUNTING",
             "sdk/graphs.rs HELD",
             "sdk/graphs.rs LAUNCHED",
+            "sdk/kfd.rs HELD",
+            "sdk/kfd.rs DELIVERED",
             "sdk/pc_sampling.rs SAMPLED",
             "sdk/pc_sampling.rs STATE",
             "sdk/thread_trace.rs TRACED",

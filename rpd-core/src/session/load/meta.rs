@@ -8,7 +8,7 @@ use super::super::{
     ResourceName, Session, Table,
 };
 use crate::agent::Agent;
-use crate::domain::Kind;
+use crate::domain::{Domain, Kind};
 use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, OperationId, ProcessId,
     StringId,
@@ -54,6 +54,7 @@ pub(super) struct Meta {
     /// End of recording in nanoseconds, as the collector wrote it; 0 when it did not, because the process was killed.
     pub(super) end_time: u64,
     names: BTreeMap<(u32, u32), KindNames>,
+    /// By the numbers of the callback service; kinds that only buffers have follow from [`MAX_KINDS`] on.
     callbacks: Vec<Option<Resolved>>,
     regions: BTreeMap<u32, Region>,
     dirty: bool,
@@ -130,15 +131,17 @@ impl Meta {
     pub(super) fn resolve(&mut self, session: &mut Session) {
         self.dirty = false;
         for ((space, number), names) in &self.names {
-            // Records have numbers of the callback service. Names of the other spaces are kept for outputs only.
-            if *space != space::CALLBACK {
-                continue;
-            }
             let table = &mut self.callbacks;
             let Some(kind) = Kind::from_name(&names.name) else {
                 continue;
             };
-            let number = *number as usize;
+            // Records have numbers of the callback service, but for events of the driver, which it does not have: their kinds
+            // stand behind its. Names of the other kinds are kept for outputs only.
+            let number = match *space {
+                space::CALLBACK => *number as usize,
+                space::BUFFER if kind.domain() == Domain::Kfd => (MAX_KINDS + number) as usize,
+                _ => continue,
+            };
             if table.len() <= number {
                 table.resize_with(number + 1, || None);
             }

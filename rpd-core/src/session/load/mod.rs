@@ -189,6 +189,9 @@ impl Session {
                     RecordKind::Scratch => records::load_scratch(&record, &mut meta, &mut session),
                     RecordKind::GraphLaunch => records::load_graph_launch(&record, &mut session),
                     RecordKind::HipEvent => records::load_hip_event(&record, &mut session),
+                    RecordKind::KfdEvent => {
+                        records::load_kfd_event(&record, &mut meta, &mut session)
+                    }
                     RecordKind::DeviceTotal => totals.load(&record),
                     RecordKind::RemovedTotal => removed.load(&record),
                     RecordKind::Counted => rows.counters.load_counted(&record, &mut session),

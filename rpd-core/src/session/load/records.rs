@@ -6,14 +6,14 @@ use zerocopy::FromBytes;
 
 use super::super::{
     AllocationRow, ArgsRef, CallRow, CopyRow, DispatchRow, DispatchTable, GraphLaunchRow, Growth,
-    HipEventRow, OpenCall, OperationClass, ScratchRow, Session,
+    HipEventRow, KfdEventRow, OpenCall, OperationClass, ScratchRow, Session,
 };
 use super::LoadOptions;
 use super::counters::Counters;
 use super::meta::Meta;
 use super::ranges::{Ranges, StartedRange};
 use super::{end_of_recording, note_damage};
-use crate::domain::Kind;
+use crate::domain::{KFD_KINDS, Kind};
 use crate::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
     ThreadId,
@@ -364,6 +364,32 @@ pub(super) fn load_hip_event(record: &Record<'_>, session: &mut Session) -> Opti
         event: event.event,
         source_queue: QueueId(event.source_queue),
         operation: record.header.aux,
+    });
+    Some(())
+}
+
+/// `None` for a record whose kind is not one of the driver's events, too.
+pub(super) fn load_kfd_event(
+    record: &Record<'_>,
+    meta: &mut Meta,
+    session: &mut Session,
+) -> Option<()> {
+    let (event, _) = record.parse::<format::KfdEvent>()?;
+    let kind = *KFD_KINDS.get(usize::from(record.header.aux))?;
+    let operation = meta.operation(kind, event.operation, session);
+    session.kfd_events.push(KfdEventRow {
+        operation,
+        start: Nanoseconds(event.start),
+        end: Nanoseconds(event.end.max(event.start)),
+        process: ThreadId(event.pid),
+        agent: AgentHandle(event.agent),
+        dst_agent: AgentHandle(event.dst_agent),
+        prefetch_agent: AgentHandle(event.prefetch_agent),
+        preferred_agent: AgentHandle(event.preferred_agent),
+        address: event.address,
+        end_address: event.end_address,
+        error: event.error,
+        count: event.count,
     });
     Some(())
 }

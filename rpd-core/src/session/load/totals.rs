@@ -3,7 +3,7 @@
 use super::super::removed_totals::kind_of;
 use super::super::{DeviceTotal, RemovedOf, RemovedTotal, Session, Table, TotalOf};
 use super::meta::Meta;
-use crate::domain::{Domain, Kind};
+use crate::domain::{Domain, KFD_KINDS, Kind};
 use crate::ids::{KernelId, Nanoseconds};
 use crate::spool::format::{self, total_of};
 use crate::spool::reader::Record;
@@ -89,6 +89,13 @@ impl RemovedTotals {
                     Some(operation) => RemovedOf::Operation(operation),
                     None => RemovedOf::Others,
                 },
+                Table::KfdEvents => {
+                    let kind = KFD_KINDS.get((total.subject >> 32) as usize);
+                    match kind {
+                        Some(&kind) => RemovedOf::Operation(meta.operation(kind, number, session)),
+                        None => RemovedOf::Others,
+                    }
+                }
                 Table::Copies | Table::Allocations | Table::Scratch => {
                     let Some(kind) = kind_of(table) else { continue };
                     RemovedOf::Operation(meta.operation(kind, number, session))
@@ -101,6 +108,7 @@ impl RemovedTotals {
                 (_, Table::Copies) => Domain::MemoryCopy,
                 (_, Table::Allocations) => Domain::MemoryAllocation,
                 (_, Table::Scratch) => Domain::ScratchMemory,
+                (_, Table::KfdEvents) => Domain::Kfd,
                 (_, Table::Calls | Table::Samples | Table::GraphLaunches | Table::HipEvents) => {
                     Domain::HipApi
                 }

@@ -147,6 +147,6 @@ fn count(source: &Source<'_>, table: &str, condition: &str) -> Result<i64> {
     source.connection.query_row(&sql, [], |row| row.get(0))
 }
 
-fn left_out(count: i64, meaning: &str, place: &str) -> String {
+pub(super) fn left_out(count: i64, meaning: &str, place: &str) -> String {
     format!("{count} {meaning} are left out: this rpd does not read {place}")
 }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use zerocopy::{Immutable, IntoBytes};
 
+use super::super::kfd;
 use super::super::sql::identifier;
 use super::agent::number;
 use super::info::{Info, json};
@@ -31,6 +32,8 @@ pub(super) const PLACES: [(&str, u64, &str); 5] = [
 pub(super) const SAMPLE: &str = "sample_id";
 /// The component of counters in rocprofv3's databases.
 const COMPONENT: &str = "rocm";
+/// What NULL reads as in the column of agents.
+const NO_AGENT: i64 = -1;
 /// An instance that follows the one before.
 const NEXT: u32 = u32::MAX;
 
@@ -73,8 +76,9 @@ fn describe(source: &Source<'_>, info: &mut Info) -> Result<HashMap<i64, u32>> {
     let agents = &info.agents;
     source.each(wanted, "rocpd_info_pmc", |row| {
         let component = text(row, 8);
-        // Events of the kernel driver have rows here too.
-        if !component.is_empty() && component != COMPONENT {
+        // Kinds of events of the kernel driver have rows here too.
+        let is_driver = text(row, 4) == kfd::BLOCK && integer(row, 1) == NO_AGENT;
+        if !component.is_empty() && component != COMPONENT || is_driver {
             return Ok(());
         }
         let known = &json(&text(row, 9))["rpd_counter"];

@@ -11,6 +11,7 @@ mod device_totals;
 mod events;
 mod graphs;
 mod info;
+mod kfd;
 mod records;
 mod rpd;
 mod rpd_sums;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use rpd_core::domain::Kind;
+use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
     StringId, ThreadId,
@@ -25,6 +25,7 @@ use super::device_totals;
 use super::events::Events;
 use super::graphs;
 use super::info::Info;
+use super::kfd;
 use super::samples;
 use super::scan::{Source, bits, bytes, integer, text, word};
 use super::stacks::{self, StackOf};
@@ -48,7 +49,7 @@ pub(super) fn read(
     } else {
         Arguments::default()
     };
-    calls(source, info, &mut growth, &events, &stack_of, &arguments)?;
+    let driver = calls(source, info, &mut growth, &events, &stack_of, &arguments)?;
     source.stored(growth.complete(&mut info.session, Table::Calls))?;
     info.session.calls.arena = arguments.into_arena();
     let ranges = counters::read(source, info, storage)?;
@@ -61,6 +62,7 @@ pub(super) fn read(
     allocations(source, info, &mut growth, &events, &stack_of)?;
     graphs::launches(source, info, &mut growth, &events)?;
     graphs::hip_events(source, info, &mut growth, &events)?;
+    kfd::read(source, info, &mut growth, &driver)?;
     samples::read(source, info, &mut growth)?;
     device_totals::read(source, info)?;
     drop((events, stack_of));
@@ -78,7 +80,7 @@ struct CallPiece {
     event: Vec<i64>,
 }
 
-/// Calls and markers.
+/// Reads calls and markers. Returns the categories of regions that are events of the kernel driver, which are not read here.
 fn calls(
     source: &Source<'_>,
     info: &mut Info,
@@ -86,7 +88,7 @@ fn calls(
     events: &Events,
     stack_of: &StackOf,
     arguments: &Arguments,
-) -> Result<()> {
+) -> Result<HashMap<u32, Kind>> {
     let mut calls = Calls {
         events,
         stack_of,
@@ -130,8 +132,14 @@ fn calls(
         },
         |piece| source.stored(calls.append(&piece, true, info, growth)),
     )?;
+    let driver = calls.driver_categories();
     calls.note_unknown(info);
-    Ok(())
+    Ok(driver)
+}
+
+/// Whether records of a kind are events of the kernel driver.
+fn is_driver(kind: Kind) -> bool {
+    kind.domain() == Domain::Kfd
 }
 
 /// Lookups that calls are joined with, and the kinds seen so far.
@@ -139,7 +147,7 @@ struct Calls<'a> {
     events: &'a Events,
     stack_of: &'a StackOf,
     arguments: &'a Arguments,
-    /// By the id of the category; `None` for those that are not a kind of calls.
+    /// By the id of the category; `None` for those that are neither a kind of calls nor one of the kernel driver.
     kinds: HashMap<u32, Option<Kind>>,
     /// Records of other categories, which are left out.
     unknown: BTreeMap<u32, u64>,
@@ -160,15 +168,19 @@ impl Calls<'_> {
             let (category, correlation, ancestor) = events.get(event);
             if category != last.0 {
                 let text = info.text(category);
-                let kind = *self
-                    .kinds
-                    .entry(category)
-                    .or_insert_with(|| Kind::from_name(text).filter(|kind| kind.is_call()));
+                let kind = *self.kinds.entry(category).or_insert_with(|| {
+                    Kind::from_name(text).filter(|kind| kind.is_call() || is_driver(*kind))
+                });
                 last = (category, kind);
             }
-            let Some(kind) = last.1 else {
-                *self.unknown.entry(category).or_default() += 1;
-                continue;
+            let kind = match last.1 {
+                // Read by themselves: see `kfd`.
+                Some(kind) if is_driver(kind) && !is_sample => continue,
+                Some(kind) if !is_driver(kind) => kind,
+                _ => {
+                    *self.unknown.entry(category).or_default() += 1;
+                    continue;
+                }
             };
             let message = match kind {
                 Kind::MarkerCoreRange => events.message(event),
@@ -214,6 +226,12 @@ impl Calls<'_> {
             growth.taken(&mut info.session)?;
         }
         Ok(())
+    }
+
+    fn driver_categories(&self) -> HashMap<u32, Kind> {
+        let kinds = self.kinds.iter();
+        let known = kinds.filter_map(|(category, kind)| Some((*category, (*kind)?)));
+        known.filter(|(_, kind)| is_driver(*kind)).collect()
     }
 
     fn note_unknown(self, info: &mut Info) {

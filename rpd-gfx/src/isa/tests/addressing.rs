@@ -12,7 +12,7 @@ impl Memory for DeclaredExtents<'_> {
         0
     }
 
-    fn extent(&self, address: u64) -> Option<Extent> {
+    fn extent(&self, address: u64, _write: bool) -> Option<Extent> {
         let holds = |extent: &&Extent| (extent.start..extent.end).contains(&address);
         self.0.iter().find(holds).copied()
     }

@@ -56,8 +56,8 @@ impl Memory for Kind {
         0
     }
 
-    fn extent(&self, address: u64) -> Option<Extent> {
-        let extent = Everything.extent(address)?;
+    fn extent(&self, address: u64, write: bool) -> Option<Extent> {
+        let extent = Everything.extent(address, write)?;
         Some(Extent {
             fine_grained: self.fine_grained,
             ..extent

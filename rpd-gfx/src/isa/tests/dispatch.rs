@@ -20,12 +20,12 @@ impl Memory for Counting {
         u64::from(seen > self.last)
     }
 
-    fn extent(&self, address: u64) -> Option<Extent> {
+    fn extent(&self, address: u64, write: bool) -> Option<Extent> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         if self.changes.load(Ordering::Relaxed) > self.last + 1 {
             None
         } else {
-            Everything.extent(address)
+            Everything.extent(address, write)
         }
     }
 }

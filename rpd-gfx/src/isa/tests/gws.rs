@@ -13,8 +13,8 @@ impl Memory for Own {
         0
     }
 
-    fn extent(&self, address: u64) -> Option<Extent> {
-        Everything.extent(address)
+    fn extent(&self, address: u64, write: bool) -> Option<Extent> {
+        Everything.extent(address, write)
     }
 
     fn wave_sync(&self) -> &WaveSync {

@@ -38,7 +38,7 @@ impl Memory for Everything {
         0
     }
 
-    fn extent(&self, address: u64) -> Option<Extent> {
+    fn extent(&self, address: u64, _write: bool) -> Option<Extent> {
         let all = Extent {
             start: 0x1000,
             end: 1 << 47,

@@ -2,10 +2,18 @@
 
 use core::ffi::{c_int, c_void};
 
+use crate::gpu::{agents, svm};
+use crate::hip::device::Device;
 use crate::hip::error::{HipResult, api, code, put};
 use crate::hip::memory::{AllocationKind, MemoryPlace, find};
-use crate::hip::runtime;
+use crate::hip::runtime::{self, Opaque};
+use crate::hip::stream::callback::HostCall;
 use crate::hip::types::Handle;
+
+/// `hipMemAdviseSetPreferredLocation`.
+const SET_PREFERRED_LOCATION: u32 = 3;
+/// `hipMemAdviseUnsetPreferredLocation`.
+const UNSET_PREFERRED_LOCATION: u32 = 4;
 
 fn known_range(pointer: *const c_void, count: usize) -> HipResult<MemoryPlace> {
     let place = find(pointer as usize)?.ok_or(code::INVALID_VALUE)?;
@@ -15,16 +23,38 @@ fn known_range(pointer: *const c_void, count: usize) -> HipResult<MemoryPlace> {
     Ok(place)
 }
 
-fn device_or_host(ordinal: c_int) -> HipResult {
-    const CPU: c_int = -1;
+/// `hipCpuDeviceId`.
+const CPU: c_int = -1;
+/// `hipInvalidDeviceId`.
+const INVALID_DEVICE_ID: c_int = -2;
+
+/// Index of the agent of a device; 0 for the host.
+fn device_or_host(ordinal: c_int) -> HipResult<usize> {
     if ordinal == CPU {
-        Ok(())
-    } else {
-        runtime::device(ordinal).map(|_| ())
+        return Ok(0);
+    }
+    let device = runtime::device(ordinal)?;
+    let agent = agents::agent(device.agent).ok_or(code::INVALID_DEVICE)?;
+    Ok(agent.index)
+}
+
+/// The device, or the host, of an agent.
+fn ordinal_of(agent: Option<usize>) -> HipResult<c_int> {
+    match agent {
+        None => Ok(INVALID_DEVICE_ID),
+        Some(0) => Ok(CPU),
+        Some(index) => {
+            let devices = &runtime::get()?.devices;
+            let is_it = |device: &&'static Device| {
+                agents::agent(device.agent).is_some_and(|agent| agent.index == index)
+            };
+            let found = devices.iter().find(is_it);
+            Ok(found.map_or(INVALID_DEVICE_ID, |device| device.ordinal as c_int))
+        }
     }
 }
 
-/// Checks advice or prefetching, which change nothing: memory never moves on this device.
+/// Checks advice, of which the preferred place has an effect.
 pub(crate) fn advise(
     pointer: *const c_void,
     count: usize,
@@ -34,8 +64,14 @@ pub(crate) fn advise(
     if !matches!(advice, 1..=6 | 100 | 101) {
         return Err(code::INVALID_VALUE);
     }
-    device_or_host(ordinal)?;
-    known_range(pointer, count).map(|_| ())
+    let agent = device_or_host(ordinal)?;
+    known_range(pointer, count)?;
+    match advice {
+        SET_PREFERRED_LOCATION => svm::prefer(pointer as usize, Some(agent)),
+        UNSET_PREFERRED_LOCATION => svm::prefer(pointer as usize, None),
+        _ => {}
+    }
+    Ok(())
 }
 
 pub(crate) unsafe extern "C" fn hipMemAdvise(
@@ -47,15 +83,47 @@ pub(crate) unsafe extern "C" fn hipMemAdvise(
     api(|| advise(pointer, count, advice, ordinal))
 }
 
+/// Pages that move once the stream gets there.
+struct Move {
+    address: usize,
+    count: usize,
+    agent: usize,
+}
+
+unsafe extern "C" fn move_pages(data: *mut c_void) {
+    // SAFETY: `prefetch` passed a box for exactly one call.
+    let Move {
+        address,
+        count,
+        agent,
+    } = *unsafe { Box::from_raw(data.cast::<Move>()) };
+    svm::prefetch(address, count, agent);
+}
+
+/// Moves managed memory to a device or the host, in the order of the stream; other memory stays where it is.
 pub(crate) fn prefetch(
     pointer: *const c_void,
     count: usize,
     ordinal: c_int,
     stream: Handle,
 ) -> HipResult {
-    device_or_host(ordinal)?;
-    crate::hip::stream::resolve(stream)?;
-    known_range(pointer, count).map(|_| ())
+    let agent = device_or_host(ordinal)?;
+    let stream = crate::hip::stream::resolve(stream)?;
+    let place = known_range(pointer, count)?;
+    // A graph has no nodes that move pages.
+    if place.allocation.kind != AllocationKind::Managed || stream.is_capturing() {
+        return Ok(());
+    }
+    let data = Box::into_raw(Box::new(Move {
+        address: pointer as usize,
+        count,
+        agent,
+    }));
+    let call = HostCall::Function(Some(move_pages), Opaque(data.cast()));
+    stream.host_call(call).inspect_err(|_| {
+        // SAFETY: the call was refused, so the box is still ours.
+        drop(unsafe { Box::from_raw(data) });
+    })
 }
 
 pub(crate) unsafe extern "C" fn hipMemPrefetchAsync(
@@ -77,11 +145,12 @@ unsafe fn range_attribute(
     attribute: u32,
     (pointer, count): (*const c_void, usize),
 ) -> HipResult {
-    const INVALID_DEVICE_ID: c_int = -2;
     known_range(pointer, count)?;
     let value = match attribute {
         1 | 100 => 0,
-        2..=4 => INVALID_DEVICE_ID,
+        2 => ordinal_of(svm::preferred(pointer as usize))?,
+        3 => INVALID_DEVICE_ID,
+        4 => ordinal_of(svm::prefetched(pointer as usize))?,
         _ => return Err(code::INVALID_VALUE),
     };
     if size < 4 || !size.is_multiple_of(4) {

@@ -11,6 +11,7 @@ pub(crate) mod virtual_api;
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 
+use crate::gpu::svm;
 use crate::hip::device::Device;
 use crate::hip::error::{HipResult, code};
 use crate::hip::hsa;
@@ -213,6 +214,9 @@ pub(crate) fn malloc_host(size: usize, kind: AllocationKind, flags: u32) -> HipR
     let base = hsa::allocate(runtime.host.fine, size)?;
     hsa::allow_access(&runtime.gpu_agents(), base)?;
     note(base, size, kind, device.ordinal, flags, base)?;
+    if kind == AllocationKind::Managed {
+        svm::register(base, size);
+    }
     Ok(base)
 }
 
@@ -244,7 +248,9 @@ pub(crate) fn free(pointer: *mut c_void, wanted: impl Fn(AllocationKind) -> bool
         }
         AllocationKind::Device | AllocationKind::Array => give_device(device, base, forget()?.size),
         AllocationKind::Host | AllocationKind::Managed => {
-            forget()?;
+            if forget()?.kind == AllocationKind::Managed {
+                svm::forget(base);
+            }
             // The host waits here anyway, which is when pools give memory back that exceeds their thresholds.
             device.trim_pools();
             hsa::free(base)
