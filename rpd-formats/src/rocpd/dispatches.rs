@@ -37,7 +37,13 @@ impl<'a> Dispatches<'a> {
             DispatchPlaces::new(traced, storage)?
         };
         for index in counted.indices() {
-            let row = match places.find(counted.dispatch[index], counted.kernel[index]) {
+            // Of the runs of a replayed dispatch, the first one is traced.
+            let traced_row = if counted.is_repeated(index) {
+                None
+            } else {
+                places.find(counted.dispatch[index], counted.kernel[index])
+            };
+            let row = match traced_row {
                 Some(row) => row,
                 None => {
                     rows.only_counted.append(storage, index as u32)?;
@@ -104,11 +110,17 @@ pub(super) fn write(
             event,
         })?;
     }
-    let with_graphs = Version::from_session(writer.session) >= Version::Graphs;
+    let version = Version::from_session(writer.session);
+    let (with_graphs, with_replays) = (version >= Version::Graphs, version >= Version::Replays);
     let columns = [
         <Record<'_> as Columns<RowWriter<'_>>>::NAMES,
         graph_columns(with_graphs),
         <RecordEnd<'_> as Columns<RowWriter<'_>>>::NAMES,
+        if with_replays {
+            <ReplayColumn as Columns<RowWriter<'_>>>::NAMES
+        } else {
+            &[]
+        },
     ]
     .concat();
     let mut rows = writer.rows("rocpd_kernel_dispatch", &columns)?;
@@ -129,6 +141,9 @@ pub(super) fn write(
                 GraphColumns(table.graph_of(index)).append_to(&mut rows);
             }
             RecordEnd(&record).append_to(&mut rows);
+            if with_replays {
+                ReplayColumn(table.replay_pass(index)).append_to(&mut rows);
+            }
             rows.end_row()
         },
     )?;
@@ -168,6 +183,13 @@ struct RecordEnd<'a>(&'a Record<'a>);
 columns!(RecordEnd<'_> => RowWriter<'f>, |record|
     "region_name_id": integer(record.0.region_name()),
     "event_id": integer(record.0.event),
+);
+
+/// The run of a replayed dispatch, from 0, which later versions of the schema have.
+struct ReplayColumn(Option<u32>);
+
+columns!(ReplayColumn => RowWriter<'f>, |run|
+    "replay_pass": optional(run.0.map(i64::from)),
 );
 
 /// The columns of graphs, which later versions of the schema have.

@@ -51,6 +51,8 @@ pub(crate) const FILE: &str = "results.db";
 const VIEWS: &str = include_str!("views.sql");
 /// Begins a line of [`VIEWS`] that only databases with graphs have.
 const GRAPHS: &str = "    -- graphs: ";
+/// Stands before what views have of replayed dispatches.
+const REPLAYS: &str = "    -- replays: ";
 const GRAPH_VIEWS: &str = include_str!("graphs_data_views.sql");
 const EVENT_VIEWS: &str = include_str!("events_data_views.sql");
 const INDICES: &str = include_str!("indices.sql");
@@ -171,7 +173,7 @@ fn create(
     for view in tables::views(version) {
         connection.execute_batch(&names.fill_in(&view))?;
     }
-    connection.execute_batch(&views(version >= Version::Graphs))?;
+    connection.execute_batch(&views(version.into()))?;
     if version >= Version::Graphs {
         connection.execute_batch(GRAPH_VIEWS)?;
     }
@@ -191,13 +193,39 @@ fn create(
     Ok(())
 }
 
-/// The statements of [`VIEWS`]; `with_graphs`: dispatches and copies have columns of graphs.
-fn views(with_graphs: bool) -> String {
-    if with_graphs {
-        return VIEWS.replace(GRAPHS, "        ");
+/// Columns that only some databases have, for the views over them.
+#[derive(Debug, Clone, Copy)]
+struct LaterColumns {
+    /// Dispatches and copies have those of graphs.
+    graphs: bool,
+    /// Dispatches have that of replays.
+    replays: bool,
+}
+
+impl From<Version> for LaterColumns {
+    fn from(version: Version) -> Self {
+        Self {
+            graphs: version >= Version::Graphs,
+            replays: version >= Version::Replays,
+        }
     }
-    let lines = VIEWS.lines().filter(|line| !line.starts_with(GRAPHS));
-    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The statements of [`VIEWS`] over these columns.
+fn views(columns: LaterColumns) -> String {
+    let marked = [(GRAPHS, columns.graphs), (REPLAYS, columns.replays)];
+    let mut statements = String::new();
+    for line in VIEWS.lines() {
+        let part = marked
+            .iter()
+            .find_map(|(mark, is_there)| Some((line.strip_prefix(mark)?, *is_there)));
+        match part {
+            Some((rest, true)) => statements.extend(["        ", rest, "\n"]),
+            Some((_, false)) => {}
+            None => statements.extend([line, "\n"]),
+        }
+    }
+    statements
 }
 
 /// Statements that make the views by whose names readers find tables.
@@ -209,7 +237,7 @@ fn table_views() -> impl Iterator<Item = String> {
         device_totals::VIEWS,
     ];
     let of_rpd = of_rpd.into_iter().flat_map(|views| views.split(";\n"));
-    tables::views(Version::Events)
+    tables::views(Version::Replays)
         .chain(of_rpd.map(|view| Names::without_comments(view).to_owned()))
 }
 

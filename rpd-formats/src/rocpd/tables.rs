@@ -15,6 +15,9 @@ const SINCE: &str = " -- since ";
 /// Stands in front of a column marked [`ID`] in a view.
 pub(super) const ROW_ID: &str = "id AS ";
 
+/// Column of the runs of replayed dispatches.
+pub(super) const REPLAY_PASS: &str = "replay_pass";
+
 /// A version of the schema. Later ones add tables and columns to the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Version {
@@ -26,6 +29,8 @@ pub(super) enum Version {
     Spm,
     /// 3.0.4: HIP events.
     Events,
+    /// 3.0.5: runs of dispatches that were replayed.
+    Replays,
 }
 
 impl Version {
@@ -36,6 +41,7 @@ impl Version {
             Version::Graphs => "3.0.2",
             Version::Spm => "3.0.3",
             Version::Events => "3.0.4",
+            Version::Replays => "3.0.5",
         }
     }
 
@@ -46,7 +52,12 @@ impl Version {
                 .iter()
                 .any(|table| !table.graph.is_empty())
             || !session.copies.graph.is_empty();
-        if !session.hip_events.is_empty() {
+        let has_replays = [&session.dispatches, &session.counted.dispatches]
+            .iter()
+            .any(|table| !table.replay.is_empty());
+        if has_replays {
+            Version::Replays
+        } else if !session.hip_events.is_empty() {
             Version::Events
         } else if has_graphs {
             Version::Graphs
@@ -63,6 +74,7 @@ impl Version {
             Version::Graphs,
             Version::Spm,
             Version::Events,
+            Version::Replays,
         ];
         all.into_iter()
             .find(|version| version.text() == text)
@@ -173,6 +185,11 @@ pub(super) fn has_graph_columns(columns: &[String]) -> bool {
         .all(|name| columns.iter().any(|column| column == name))
 }
 
+/// Whether a table or view of dispatches with these columns has that of replays.
+pub(super) fn has_replay_column(columns: &[String]) -> bool {
+    columns.iter().any(|column| column == REPLAY_PASS)
+}
+
 /// Statements that make the tables of a version.
 pub(super) fn create(layout: Layout, version: Version) -> String {
     tables()
@@ -238,6 +255,7 @@ mod tests {
             Version::Graphs,
             Version::Spm,
             Version::Events,
+            Version::Replays,
         ] {
             check_layouts(version);
         }
@@ -272,9 +290,10 @@ mod tests {
             "rocpd_graph_launch",
             "rocpd_hip_event",
             "xcc",
+            "replay_pass",
         ] {
             assert!(!first.contains(later), "{later}");
-            assert!(create(Layout::Original, Version::Events).contains(later));
+            assert!(create(Layout::Original, Version::Replays).contains(later));
         }
         assert!(!create(Layout::Original, Version::Graphs).contains("rocpd_hip_event"));
     }

@@ -77,11 +77,7 @@ pub(crate) struct Alone<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    pub(crate) fn new(
-        queue: &'static Queue,
-        index: u64,
-        packet: &'a KernelDispatchPacket,
-    ) -> Self {
+    pub(crate) fn new(queue: &'static Queue, index: u64, packet: &'a KernelDispatchPacket) -> Self {
         Self {
             queue,
             index,

@@ -28,8 +28,8 @@ use rocprofiler_sdk_sys::{
 
 use super::context_records::{ContextRecords, masks, report, see};
 use super::{
-    agents, clock, codeobj, context, correlation::Use, counting, graphs, pc_sampling, replay, scratch,
-    state, thread, thread_trace,
+    agents, clock, codeobj, context, correlation::Use, counting, graphs, pc_sampling, replay,
+    scratch, state, thread, thread_trace,
 };
 use crate::gpu::observe::{
     self, CodeObjectInfo, CopyDirection, CopyInfo, DispatchInfo, Interval, Observer, QueueInfo,
@@ -221,12 +221,7 @@ impl Observer for Provider {
         let (single, whole, sampled, traced) = if state::finalized() == 0 {
             let counting = (counting::of_dispatches(), counting::of_devices());
             let (sampled, traced) = (pc_sampling::of_dispatches(), thread_trace::of_dispatches());
-            (
-                counting.0 & running,
-                counting.1,
-                sampled,
-                traced & running,
-            )
+            (counting.0 & running, counting.1, sampled, traced & running)
         } else {
             (0, 0, 0, 0)
         };

@@ -69,7 +69,8 @@ pub(super) fn take_reserved() -> Option<u64> {
 /// The context that replays, if it is active and has callbacks for an operation.
 fn active() -> Option<&'static Context> {
     let index = *CONTEXT.get()?;
-    let wanted = context::active() & context::want_callbacks(KIND.0 as usize, Operation::CONFIG.0 as usize);
+    let wanted =
+        context::active() & context::want_callbacks(KIND.0 as usize, Operation::CONFIG.0 as usize);
     (state::finalized() == 0 && wanted & 1 << index != 0).then(|| context::get(index))
 }
 
@@ -104,7 +105,8 @@ impl Replay<'_> {
     ) {
         let kinds = &self.context.callbacks[KIND.0 as usize];
         if kinds.get().is_none()
-            || context::want_callbacks(KIND.0 as usize, operation.0 as usize) & 1 << self.context.index
+            || context::want_callbacks(KIND.0 as usize, operation.0 as usize)
+                & 1 << self.context.index
                 == 0
         {
             return;
@@ -256,7 +258,10 @@ pub(super) fn attempt(
 fn passes(replay: &Replay<'_>, chosen: &Chosen) -> Option<(u64, u64)> {
     let id = replay.info.dispatch_id;
     let Some(run) = replay.candidate.alone() else {
-        warn(id, "work that was submitted before does not end (agent_drain_stuck)");
+        warn(
+            id,
+            "work that was submitted before does not end (agent_drain_stuck)",
+        );
         return None;
     };
     let QueueInfo { agent, .. } = replay.dispatch.queue;
