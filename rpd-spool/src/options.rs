@@ -395,6 +395,7 @@ const FLAGS: &[Flag] = &flags! {
     "newer_sdk" => newer_sdk;
     "selected_regions" => selected_regions;
     "selected_regions_ref_count" => selected_regions_ref_count;
+    "replay" => counters.replay;
     "kernel_include" => counters.include;
     "kernel_exclude" => counters.exclude;
     "extra_counters" => counters.extra;

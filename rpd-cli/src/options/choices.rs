@@ -146,6 +146,7 @@ option_words! {
     enum ReplayMode {
         Kernel = "kernel",
         Application = "application",
+        Auto = "auto",
     }
     /// Part of the profiler whose cost is measured.
     enum BenchmarkMode {
