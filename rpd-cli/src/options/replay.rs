@@ -32,7 +32,10 @@ pub(super) fn resolve(
     match mode.value() {
         None | Some(ReplayMode::Application) => return Ok(None),
         Some(ReplayMode::Auto) => {
-            let is_alone = others(given, environment).is_empty() && !given.pid.is_given();
+            // Groups that are to take turns do.
+            let is_alone = others(given, environment).is_empty()
+                && !given.pid.is_given()
+                && !given.pmc_groups.is_given();
             return Ok(is_alone.then(|| replay(false)));
         }
         Some(ReplayMode::Kernel) => {}
