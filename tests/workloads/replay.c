@@ -15,8 +15,6 @@
 
 enum { COUNT = 256, BLOCK = 64, BLOCKS = COUNT / BLOCK, FINE_GRAINED = 1 };
 
-hipError_t hipExtMallocWithFlags(void **pointer, size_t size, unsigned flags);
-
 static void increment(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
 static void counting(uint32_t *out) { STUB_BODY(counting, &out); }
 static uint32_t launches;

@@ -150,29 +150,22 @@ impl<'a> Comparison<'a> {
             let gpu = agent.map_or(u32::MAX, |agent| {
                 u32::try_from(agent.logical_node_type_id).unwrap_or(u32::MAX)
             });
-            let nth = seen.entry((kernel, gpu)).or_insert(0);
+            let count = seen.entry((kernel, gpu)).or_insert(0);
             let run = dispatches.replay_pass(index);
             let dispatch = dispatches.dispatch[index];
-            let known = run.and_then(|_| replayed.get(&dispatch));
-            let nth = match known {
-                Some(nth) => nth,
-                None => {
-                    *nth += 1;
-                    &*nth
-                }
-            };
+            let known = run.and_then(|_| replayed.get(&dispatch).copied());
+            let nth = known.unwrap_or_else(|| {
+                *count += 1;
+                *count
+            });
             if run.is_some() {
-                replayed.insert(dispatch, *nth);
+                replayed.insert(dispatch, nth);
             }
             let number = run.map_or(number, |run| run.saturating_add(1));
             let pass = run.map_or(pass, |_| self.passes.id(&number.to_string()));
             let most = self.most.entry((kernel, gpu)).or_insert(0);
-            *most = (*most).max(*nth);
-            let at = DispatchKey {
-                kernel,
-                gpu,
-                nth: *nth,
-            };
+            *most = (*most).max(nth);
+            let at = DispatchKey { kernel, gpu, nth };
             for (counter, value) in session.counted.sums(index) {
                 let Some(counter) = session.counters.get(counter as usize) else {
                     continue;

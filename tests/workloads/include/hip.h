@@ -52,6 +52,7 @@ hipError_t hipHostFree(void *pointer);
 hipError_t hipHostRegister(void *pointer, size_t size, unsigned int flags);
 hipError_t hipHostUnregister(void *pointer);
 hipError_t hipMallocManaged(void **pointer, size_t size, unsigned int flags);
+hipError_t hipExtMallocWithFlags(void **pointer, size_t size, unsigned int flags);
 hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream);
 hipError_t hipFreeAsync(void *pointer, hipStream_t stream);
 hipError_t hipMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height);

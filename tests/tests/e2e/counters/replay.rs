@@ -116,7 +116,7 @@ fn program_whose_kernels_change_their_input_has_its_results() {
     for record in records {
         let dispatch = &record["dispatch_data"]["dispatch_info"]["dispatch_id"];
         let dispatch = dispatch.as_u64().expect("a number");
-        let pass = record["dispatch_data"]["replay_pass"].as_u64();
+        let pass = record["replay_pass"].as_u64();
         passes
             .entry(dispatch)
             .or_default()
