@@ -89,11 +89,11 @@ pub(super) fn validate_and_pack_with(
         if let Some(replay) = pass.replay.filter(|_| !provider.replays) {
             if replay.is_required {
                 let [major, minor, patch] = provider.version;
-                return Err(named(Failure::failed(format!(
+                return Err(Failure::failed(format!(
                     "--replay-mode kernel: {} (ROCprofiler-SDK {major}.{minor}.{patch}) cannot replay kernels; \
                      ROCprofiler-SDK 1.4 (ROCm 10.1) and later can, and --replay-mode application runs the program again",
                     provider.library.display()
-                ))));
+                )));
             }
             without_replay.push(index);
         }

@@ -22,7 +22,7 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::context::Context;
-use super::correlation::Use;
+use super::correlation::{self, Scope, Use};
 use super::{context, external, graphs, state, thread};
 use crate::gpu::agents;
 use crate::gpu::observe::{DispatchInfo, Observer as _, QueueInfo};
@@ -234,6 +234,12 @@ pub(super) fn attempt(
         }
         return None;
     }
+    // Outside of traced calls, too, all passes have one correlation id.
+    let mut scope = Scope::unused();
+    let is_outside = correlation::current().is_none();
+    if is_outside {
+        scope.enter();
+    }
     let replay = Replay {
         context,
         candidate,
@@ -248,6 +254,10 @@ pub(super) fn attempt(
     let mut payload = replay.payload();
     replay.report(Operation::CONFIG, Phase::EXIT, &mut payload, &mut user);
     STOPPED.set(0);
+    if is_outside {
+        scope.leave();
+        scope.release();
+    }
     if ticks.is_none() {
         RESERVED.set(replay.info.dispatch_id);
     }

@@ -49,7 +49,7 @@ fn values(rows: &[Row]) -> BTreeMap<(String, String), Vec<u64>> {
 
 /// Programs whose kernels write memory that is put back.
 const WORKLOADS: [(&str, &[&str]); 11] = [
-    ("vector-ops", &["2", "3"]),
+    ("inside", &[]),
     ("transpose", &["2"]),
     ("launch-loop", &["70"]),
     ("many-threads", &["3", "3"]),
@@ -203,29 +203,29 @@ fn single_group_is_not_replayed() {
 /// sdk-newer-67
 #[test]
 fn counter_of_several_groups_is_never_added_up() {
-    let outcome = replayed(
-        &["--kernel-trace", "-f", "rocpd"],
-        "vector-ops",
-        &["1", "1"],
-    );
+    let options = ["--kernel-trace", "-f", "rocpd"];
+    let outcome = replayed(&options, "replay", &["device"]);
     let database = outcome.database();
     let of_waves = "SELECT dispatch_id, group_concat(replay_pass, ' '), count(DISTINCT value), max(value)
         FROM (SELECT * FROM counters_collection WHERE counter_name = 'SQ_WAVES' ORDER BY replay_pass) GROUP BY 1 ORDER BY 1";
     let found = database.rows(of_waves);
-    assert_eq!(found.len(), 4, "{found:?}");
+    assert_eq!(found.len(), 5, "{found:?}");
     for row in &found {
         assert_eq!(row[1..3], ["0 2", "1"], "{found:?}");
     }
     let waves: f64 = found[0][3].parse().expect("a number");
-    assert_eq!(waves, 1024.0, "256 x 256 work items in waves of 64");
+    assert_eq!(waves, 4.0, "256 work items in waves of 64");
     let one_row_a_run = "SELECT count(*), count(DISTINCT dispatch_id), count(DISTINCT event_id), sum(replay_pass IS NULL)
         FROM rocpd_kernel_dispatch";
-    assert_eq!(database.rows(one_row_a_run), [["12", "4", "12", "0"]]);
+    assert_eq!(database.rows(one_row_a_run), [["15", "5", "15", "0"]]);
     let version = "SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'";
     assert_eq!(database.rows(version), [["3.0.5"]]);
     // A dispatch is one call.
-    let calls = database.rows("SELECT sum(total_calls) FROM top_kernels");
-    assert_eq!(calls, [["4"]]);
+    let calls = "SELECT name, total_calls FROM top_kernels ORDER BY name";
+    assert_eq!(
+        database.rows(calls),
+        [["counting_kernel", "3"], ["increment_kernel", "2"]]
+    );
     check_conversions(&outcome);
 }
 
@@ -239,33 +239,30 @@ fn check_conversions(outcome: &Outcome) {
             .success()
     };
     let csv = convert("csv");
-    let table = Table::read(&csv.file("counter_collection_trace.csv"));
-    assert_eq!(table.columns[3], "Replay_Pass", "{:?}", table.columns);
-    assert_eq!(table.rows.len(), 4 * 6);
-    let kernels = Table::read(&csv.file("kernel_trace.csv"));
-    assert_eq!(kernels.rows.len(), 4);
-    let again = convert("rocpd");
-    let again = Database::open(&again.file(".db"));
+    let table = csv.csv("counter_collection");
+    assert_eq!(table.columns[1..3], ["Dispatch_Id", "Replay_Pass"]);
+    assert_eq!(table.rows.len(), 5 * 6);
+    assert_eq!(csv.csv("kernel_trace").rows.len(), 5);
+    let again = convert("rocpd").database();
     let passes = "SELECT replay_pass, count(*) FROM rocpd_kernel_dispatch GROUP BY 1 ORDER BY 1";
-    assert_eq!(again.rows(passes), [["0", "4"], ["1", "4"], ["2", "4"]]);
+    assert_eq!(again.rows(passes), [["0", "5"], ["1", "5"], ["2", "5"]]);
     let summary = Rpd::plain(["summary", "-i"])
         .option([&database])
         .run()
         .success();
-    let kernel = summary
-        .stdout
-        .lines()
-        .find(|line| line.contains("subtract_kernel"));
+    let mut lines = summary.stdout.lines();
+    let kernel = lines.find(|line| line.contains("counting_kernel"));
     let kernel = kernel.unwrap_or_else(|| panic!("{}", summary.stdout));
-    assert!(kernel.split('|').any(|cell| cell.trim() == "1"), "{kernel}");
+    let cells: Vec<&str> = kernel.split_whitespace().collect();
+    assert_eq!(cells[..2], ["counting_kernel", "3"], "{kernel}");
 }
 
 /// A dispatch that is traced beside is a row, with the times of its first run.
 #[test]
 fn traced_dispatch_is_recorded_once() {
-    let outcome = replayed(&["--kernel-trace", "-f", "csv"], "vector-ops", &["1", "2"]);
-    assert_eq!(outcome.csv("kernel_trace").rows.len(), 8);
-    assert_eq!(outcome.csv("counter_collection").rows.len(), 8 * 6);
+    let outcome = replayed(&["--kernel-trace", "-f", "csv"], "replay", &["device"]);
+    assert_eq!(outcome.csv("kernel_trace").rows.len(), 5);
+    assert_eq!(outcome.csv("counter_collection").rows.len(), 5 * 6);
     assert!(!outcome.stderr.contains("WARNING"), "{}", outcome.stderr);
 }
 
@@ -274,7 +271,7 @@ fn provider_without_replay_is_refused_by_kernel_and_runs_passes_by_auto() {
     for sdk in ["1.0", "1.3"] {
         let outcome = counting(&REPLAY)
             .env("RPD_SIM_SDK", sdk)
-            .workload("vector-ops", ["1", "1"]);
+            .workload("regions", [""; 0]);
         assert_eq!(outcome.code(), 1);
         let line = "cannot replay kernels; ROCprofiler-SDK 1.4 (ROCm 10.1) and later can";
         assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
@@ -283,7 +280,7 @@ fn provider_without_replay_is_refused_by_kernel_and_runs_passes_by_auto() {
     let files = |sdk: &str, mode: &str| {
         let outcome = counting(&["--replay-mode", mode, "-f", "csv"])
             .env("RPD_SIM_SDK", sdk)
-            .workload("vector-ops", ["1", "1"])
+            .workload("regions", [""; 0])
             .success();
         outcome.files_ending("counter_collection.csv").len()
     };
@@ -298,7 +295,7 @@ fn groups_of_auto_are_counted_in_one_run_where_kernels_can_be_replayed() {
         Rpd::new(["--replay-mode", "auto", "-f", "csv", "--pmc"])
             .option(["auto:SQ_WAVES,SQ_INSTS_VALU,SQ_INSTS_SALU,SQ_INSTS_SMEM,SQ_INSTS_LDS,SQ_INSTS_GDS,SQ_INSTS_FLAT,SQ_INSTS_VMEM_WR,SQ_INSTS_VMEM_RD,SQ_INSTS_BRANCH,SQ_INSTS_SENDMSG"])
             .env("RPD_SIM_SDK", sdk)
-            .workload("vector-ops", ["1", "1"])
+            .workload("regions", [""; 0])
             .success()
     };
     let (once, passes) = (run("1.4"), run("1.3"));
@@ -316,7 +313,7 @@ fn groups_of_auto_are_counted_in_one_run_where_kernels_can_be_replayed() {
 #[test]
 fn selection_of_iterations_counts_dispatches_and_not_their_runs() {
     let options = ["--kernel-iteration-range", "2", "-f", "csv"];
-    let outcome = replayed(&options, "vector-ops", &["1", "3"]);
+    let outcome = replayed(&options, "replay", &["device"]);
     let found = values(&rows(&outcome));
     assert!(!found.is_empty());
     for ((kernel, counter), values) in &found {
