@@ -19,6 +19,7 @@ use crate::ids::{
 use crate::kinds::rocprofiler_callback_tracing_kind_t;
 use crate::macros::{c_enum, c_struct};
 use crate::operations::{hsa_amd_tool_event_kind_t, rocprofiler_scratch_alloc_flag_t};
+use crate::status::rocprofiler_status_t;
 
 c_enum! {
     /// Phase of an operation at a callback. Calls enter and exit, code objects load and unload.
@@ -306,6 +307,50 @@ c_struct! {
         pub hip_event_handle: u64,
         /// Queue that the event was recorded on.
         pub source_queue_id: rocprofiler_queue_id_t,
+    }
+}
+
+/// Number of times that a dispatch is to run: 1 for once, 0 for as long as [`rocprofiler_kernel_replay_continue_t`] says.
+pub type rocprofiler_kernel_replay_pass_count_t = Option<
+    unsafe extern "C" fn(
+        dispatch_info: rocprofiler_kernel_dispatch_info_t,
+        user_data: rocprofiler_user_data_t,
+    ) -> u64,
+>;
+
+/// Whether another pass follows the pass `current` of `total`; 0 ends. Cannot lengthen a fixed number of passes.
+pub type rocprofiler_kernel_replay_continue_t = Option<
+    unsafe extern "C" fn(
+        dispatch_info: rocprofiler_kernel_dispatch_info_t,
+        current: u64,
+        total: u64,
+        user_data: rocprofiler_user_data_t,
+    ) -> c_int,
+>;
+
+/// Starts or stops a context for the passes of a dispatch from this one on; to be called on entry of a pass only.
+pub type rocprofiler_kernel_replay_context_t =
+    Option<unsafe extern "C" fn(context_id: rocprofiler_context_id_t) -> rocprofiler_status_t>;
+
+c_struct! {
+    /// Payload of `KERNEL_REPLAY`. Function pointers are null where the operation and phase do not use them.
+    struct rocprofiler_callback_tracing_kernel_replay_data_t {
+        /// Size of this struct in bytes; all of it has a meaning.
+        pub size: u64,
+        /// The dispatch; its id is that of all passes.
+        pub dispatch_info: rocprofiler_kernel_dispatch_info_t,
+        /// Number of the pass, from 0.
+        pub current_pass: u64,
+        /// Number of passes; 0 for an endless loop, and in `CONFIG`.
+        pub total_passes: u64,
+        /// Set by the tool on entry of `CONFIG`; null leaves the dispatch as it is.
+        pub replay_pass_count: rocprofiler_kernel_replay_pass_count_t,
+        /// Set by the tool on entry of `CONFIG`, for all passes, and on exit of `PASS`, for that pass.
+        pub replay_continue: rocprofiler_kernel_replay_continue_t,
+        /// Undoes `replay_stop_context`; only on entry of `PASS`.
+        pub replay_start_context: rocprofiler_kernel_replay_context_t,
+        /// Leaves a context out of this and the following passes; only on entry of `PASS`.
+        pub replay_stop_context: rocprofiler_kernel_replay_context_t,
     }
 }
 

@@ -65,6 +65,20 @@ c_enum! {
 }
 
 c_enum! {
+    /// Operations of `KERNEL_REPLAY` callbacks.
+    rocprofiler_kernel_replay_operation_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_KERNEL_REPLAY_NONE",
+        /// A dispatch may be run several times (enter to exit); on entry the tool decides.
+        CONFIG = 1 => c"ROCPROFILER_KERNEL_REPLAY_CONFIG",
+        /// One of the runs of a dispatch (enter to exit), inside of `CONFIG`.
+        PASS = 2 => c"ROCPROFILER_KERNEL_REPLAY_PASS",
+        /// End marker of this version of the list.
+        LAST = 3 => c"ROCPROFILER_KERNEL_REPLAY_LAST",
+    }
+}
+
+c_enum! {
     /// Operations of `MEMORY_COPY` records: the direction, by the types of the agents.
     rocprofiler_memory_copy_operation_t: u32 {
         /// No value.

@@ -173,6 +173,7 @@ fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
                 counters::validate_sampling(&mut plan)?;
                 counters::validate_thread_trace(&mut plan)?;
             }
+            plan.fold();
             plan.number();
             if plan.echo {
                 for warning in &plan.warnings {

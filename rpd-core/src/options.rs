@@ -253,6 +253,9 @@ pub enum RocpdSchema {
     /// 3.0.4: HIP events.
     #[serde(rename = "3.0.4")]
     Events,
+    /// 3.0.5: runs of dispatches that were replayed.
+    #[serde(rename = "3.0.5")]
+    Replays,
 }
 
 impl RocpdSchema {
@@ -263,10 +266,11 @@ impl RocpdSchema {
         RocpdSchema::Graphs,
         RocpdSchema::Sampled,
         RocpdSchema::Events,
+        RocpdSchema::Replays,
     ];
 
     /// The words of the command line.
-    pub const WORDS: &'static [&'static str] = &["3", "3.0.1", "3.0.2", "3.0.3", "3.0.4"];
+    pub const WORDS: &'static [&'static str] = &["3", "3.0.1", "3.0.2", "3.0.3", "3.0.4", "3.0.5"];
 
     /// The version as databases and the command line have it.
     pub const fn word(self) -> &'static str {

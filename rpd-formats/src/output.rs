@@ -63,7 +63,8 @@ pub fn shown_span(session: &Session) -> Option<(usize, u64, u64)> {
         dispatches.span(),
         session.copies.span(),
     ];
-    let count = session.calls.len() + dispatches.len() + session.copies.len();
+    let repeated = dispatches.repeated();
+    let count = session.calls.len() + dispatches.len() - repeated + session.copies.len();
     let all = spans.into_iter().flatten();
     all.map(|(first, last)| (first.0, last.0))
         .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))

@@ -119,6 +119,9 @@ pub struct CounterOptions {
     /// Groups of counters; those of a group are collected together, in the order in which the provider is given them.
     /// Several groups take turns. Without groups nothing is counted.
     pub groups: Vec<Vec<CounterRequest>>,
+    /// Several groups do not take turns: each dispatch is run once for each of them, on the same input, where the provider can
+    /// do that.
+    pub replay: bool,
     /// Selected dispatches of an agent that a group is kept for; 0 is 1.
     pub group_interval: u64,
     /// Iterations of each kernel that are counted; empty is all.
@@ -410,6 +413,7 @@ const FLAGS: &[Flag] = &flags! {
     "newer_sdk" => newer_sdk;
     "selected_regions" => selected_regions;
     "selected_regions_ref_count" => selected_regions_ref_count;
+    "replay" => counters.replay;
     "kernel_include" => counters.include;
     "kernel_exclude" => counters.exclude;
     "extra_counters" => counters.extra;

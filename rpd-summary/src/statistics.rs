@@ -130,6 +130,10 @@ impl Records {
         // Most dispatches have a name that an earlier one has: it is looked up once.
         let mut shown: HashMap<(KernelId, u32), StringId> = HashMap::new();
         for index in dispatches.indices() {
+            // The program runs a dispatch once, however often it is replayed.
+            if dispatches.is_repeated(index) {
+                continue;
+            }
             let name = *shown
                 .entry(labels.key(dispatches, index))
                 .or_insert_with(|| names.intern(labels.of(dispatches, index)));

@@ -69,6 +69,7 @@ program regions regions -lhip -lroctx
 program ranks ranks -lhip -lroctx
 program open-ranges open-ranges -lhip -lroctx
 program results results -lhip
+program replay replay -lhip
 program streams streams -lhip
 program devices devices -lhip
 program many-threads many-threads -lhip -lroctx

@@ -303,6 +303,10 @@ fn callback_payloads_have_the_layout_of_the_headers() {
             size 0 8, start_timestamp 8 8, end_timestamp 16 8, agent_id 24 8, queue_id 32 8,
             hip_event_handle 40 8, source_queue_id 48 8,
         }
+        rocprofiler_callback_tracing_kernel_replay_data_t 184 {
+            size 0 8, dispatch_info 8 128, current_pass 136 8, total_passes 144 8, replay_pass_count 152 8,
+            replay_continue 160 8, replay_start_context 168 8, replay_stop_context 176 8,
+        }
         rocprofiler_buffer_tracing_hip_graph_record_t 96 {
             size 0 8, kind 8 4, operation 12 4, correlation_id 16 24, thread_id 40 8, start_timestamp 48 8,
             end_timestamp 56 8, agent_id 64 8, queue_id 72 8, graph_exec_id 80 8, kernel_dispatch_count 88 8,

@@ -35,6 +35,9 @@ fn enums_of_tracing_have_the_values_of_the_headers() {
         rocprofiler_hip_event_operation_t "ROCPROFILER_HIP_EVENT_" {
             NONE 0, RECORD 1, WAIT 2, LAST 3,
         }
+        rocprofiler_kernel_replay_operation_t "ROCPROFILER_KERNEL_REPLAY_" {
+            NONE 0, CONFIG 1, PASS 2, LAST 3,
+        }
         rocprofiler_hip_stream_operation_t "ROCPROFILER_HIP_STREAM_" {
             NONE 0, CREATE 1, DESTROY 2, SET 3, LAST 4,
         }

@@ -473,6 +473,10 @@ impl Part {
             if index & (RELEASE - 1) == 0 {
                 self.session.calls.release();
             }
+            // The program runs a dispatch once, however often it is replayed.
+            if table.is_repeated(index) {
+                return None;
+            }
             self.dispatch(table, index)
         })
     }

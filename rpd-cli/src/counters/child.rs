@@ -11,8 +11,9 @@ use libloading::Library;
 use nix::sys::signal::Signal;
 use rocprofiler_sdk_sys::{
     Functions, rocprofiler_agent_id_t, rocprofiler_agent_type_t, rocprofiler_agent_v0_t,
-    rocprofiler_agent_version_t, rocprofiler_counter_config_id_t, rocprofiler_counter_flag_t,
-    rocprofiler_counter_id_t, rocprofiler_counter_info_v0_t, rocprofiler_counter_info_v1_t,
+    rocprofiler_agent_version_t, rocprofiler_callback_tracing_kind_t,
+    rocprofiler_counter_config_id_t, rocprofiler_counter_flag_t, rocprofiler_counter_id_t,
+    rocprofiler_counter_info_v0_t, rocprofiler_counter_info_v1_t,
     rocprofiler_counter_info_version_id_t, rocprofiler_counter_record_dimension_info_t,
     rocprofiler_dim3_t, rocprofiler_pc_sampling_configuration_flags_t,
     rocprofiler_pc_sampling_configuration_t, rocprofiler_pc_sampling_method_t,
@@ -22,6 +23,9 @@ use rocprofiler_sdk_sys::{
 use super::protocol::{
     Agent, Counter, Dimension, Extent, ProviderStatus, Query, Reply, Sampling, Visibility,
 };
+
+/// Kinds of a service that are looked at: more than any SDK has.
+const MOST_KINDS: usize = 256;
 
 /// Answers the queries on standard input.
 pub(crate) fn run() -> Result<u8> {
@@ -95,7 +99,32 @@ impl LoadedSdk {
         // SAFETY: three numbers to write to.
         unsafe { (functions.rocprofiler_get_version)(major, minor, patch) };
         let agents = provider.agents()?;
-        Ok((provider, Reply::Agents { version, agents }))
+        let replays = provider.has_kind("KERNEL_REPLAY");
+        let answer = Reply::Agents {
+            version,
+            agents,
+            replays,
+        };
+        Ok((provider, answer))
+    }
+
+    /// Whether the callback tracing service has a kind of this name.
+    fn has_kind(&self, wanted: &str) -> bool {
+        let query = self.functions.rocprofiler_query_callback_tracing_kind_name;
+        let names = (1..).map_while(|kind| {
+            let (mut name, mut len) = (std::ptr::null(), 0);
+            // SAFETY: two places to write to.
+            let status = unsafe {
+                query(
+                    rocprofiler_callback_tracing_kind_t(kind),
+                    &mut name,
+                    &mut len,
+                )
+            };
+            // SAFETY: static text or null.
+            (status == rocprofiler_status_t::SUCCESS).then(|| unsafe { text(name) })
+        });
+        names.take(MOST_KINDS).any(|name| name == wanted)
     }
 
     /// Loads counter definitions. Must come before any query, since the SDK reads definitions at the first one.

@@ -59,6 +59,8 @@ pub(crate) enum Reply {
         version: [u32; 3],
         /// CPUs and GPUs that the provider lists.
         agents: Vec<Agent>,
+        /// Whether the provider can run a dispatch several times.
+        replays: bool,
     },
     /// Counters in the provider's order.
     Counters(Vec<Counter>),

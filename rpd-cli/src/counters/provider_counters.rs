@@ -59,6 +59,8 @@ pub(crate) struct ProviderCounters {
     pub(crate) gpus: Vec<Gpu>,
     /// Version of the provider: major, minor, patch.
     pub(crate) version: [u32; 3],
+    /// Whether the provider can run a dispatch several times.
+    pub(crate) replays: bool,
     /// Path of the provider's library.
     pub(crate) library: PathBuf,
     /// Reason why the simulator was chosen although `--backend` did not name it.
@@ -124,7 +126,12 @@ impl ProviderCounters {
             library: library.display().to_string(),
             definitions: definitions.to_owned(),
         };
-        let Reply::Agents { agents, version } = queries.query(&open)? else {
+        let Reply::Agents {
+            agents,
+            version,
+            replays,
+        } = queries.query(&open)?
+        else {
             return Err(queries.unexpected(&open));
         };
         let mut gpus = Vec::new();
@@ -153,6 +160,7 @@ impl ProviderCounters {
             agents,
             gpus,
             version,
+            replays,
             library: library.to_owned(),
             fallback: None,
             _links: None,

@@ -103,6 +103,7 @@ impl AnswerQueries for Tables {
     fn query(&mut self, query: &Query) -> Result<Reply, Failure> {
         Ok(match query {
             Query::Open { .. } => Reply::Agents {
+                replays: false,
                 version: [1, 0, 0],
                 agents: (0..)
                     .zip(&self.0)
@@ -247,6 +248,7 @@ fn plan(passes: &[&str]) -> Plan {
             unprofiled: None,
             suppress_marker_preload: false,
             sdk_suffixes: Vec::new(),
+            replay: None,
         }
     };
     Plan {

@@ -48,6 +48,7 @@ pub(super) fn validate_and_pack_with(
     let mut warnings = Vec::new();
     let several = plan.passes.len() > 1;
     let mut packed = Vec::new();
+    let mut without_replay = Vec::new();
     for (index, pass) in plan.passes.iter().enumerate() {
         // Passes without counters, or without a collector, need no provider.
         if pass.unprofiled.is_some() || !pass.options.collector.counters.any() {
@@ -85,6 +86,17 @@ pub(super) fn validate_and_pack_with(
                 provider.library.display()
             ))));
         }
+        if let Some(replay) = pass.replay.filter(|_| !provider.replays) {
+            if replay.is_required {
+                let [major, minor, patch] = provider.version;
+                return Err(Failure::failed(format!(
+                    "--replay-mode kernel: {} (ROCprofiler-SDK {major}.{minor}.{patch}) cannot replay kernels; \
+                     ROCprofiler-SDK 1.4 (ROCm 10.1) and later can, and --replay-mode application runs the program again",
+                    provider.library.display()
+                )));
+            }
+            without_replay.push(index);
+        }
         for group in &pass.options.collector.counters.groups {
             let mut notes = Vec::new();
             check_names(provider, group, &mut notes).map_err(named)?;
@@ -102,6 +114,9 @@ pub(super) fn validate_and_pack_with(
                     .map(|note| named(Failure::failed(note)).message),
             );
         }
+    }
+    for index in without_replay {
+        plan.passes[index].replay = None;
     }
     let mut packed = packed.into_iter();
     // A pass of a rank that is not profiled keeps its one group, unchecked.

@@ -52,7 +52,16 @@ pub(crate) fn run(
         names: Namer::default(),
     };
     if let [pass] = plan.passes.as_slice() {
+        // The parts of a metric may be in several groups of one run.
+        if pass.options.collector.counters.replay && !computed.is_empty() {
+            runner.comparison = Some(Comparison::new(computed));
+        }
         let end = runner.run(pass)?;
+        if let Some(comparison) = runner.comparison.take()
+            && let Some(path) = comparison.write()?
+        {
+            notice!("rpd: wrote {}", report::shown(&path));
+        }
         // The target's failure goes before a failure to write, which is only reported then.
         return Ok(match (end.ending.status(), end.written) {
             (0, Ok(true)) => 0,

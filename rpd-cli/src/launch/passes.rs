@@ -210,6 +210,7 @@ mod tests {
             unprofiled: None,
             suppress_marker_preload: false,
             sdk_suffixes: Vec::new(),
+            replay: None,
         }
     }
 

@@ -89,6 +89,7 @@ choices! {
         Graphs = RocpdSchema::Graphs.word(),
         Sampled = RocpdSchema::Sampled.word(),
         Events = RocpdSchema::Events.word(),
+        Replays = RocpdSchema::Replays.word(),
     }
     SamplingMethod {
         Stochastic = SamplingMethod::Stochastic.word(),
@@ -153,6 +154,7 @@ option_words! {
     enum ReplayMode {
         Kernel = "kernel",
         Application = "application",
+        Auto = "auto",
     }
     /// Part of the profiler whose cost is measured.
     enum BenchmarkMode {

@@ -4,6 +4,7 @@ use super::counters::{self, CounterGroup};
 use super::given::{Conflict, Named};
 use super::jobs::Input;
 use super::plan::DirectoryStem;
+use super::replay;
 use super::table::Given;
 use crate::failure::Failure;
 
@@ -14,6 +15,8 @@ pub(super) struct Draft {
     pub(super) given: Given,
     /// Counters that `pmc` requests.
     pub(super) counters: CounterGroup,
+    /// Number of what requests it: 0 for the command line, then the jobs.
+    pub(super) origin: usize,
 }
 
 /// All passes before they are resolved.
@@ -40,7 +43,8 @@ pub(super) fn drafts(mut given: Given, input: Option<Input>) -> Result<Drafts, F
     };
     let jobs = jobs
         .into_iter()
-        .map(|job| merge(&given, job))
+        .zip(1..)
+        .map(|(job, origin)| merge(&given, job, origin))
         .collect::<Result<Vec<Draft>, _>>()?;
     let combined = jobs
         .first()
@@ -52,6 +56,7 @@ pub(super) fn drafts(mut given: Given, input: Option<Input>) -> Result<Drafts, F
         list.extend(groups.into_iter().map(|counters| Draft {
             given: first.given.clone(),
             counters,
+            origin: 0,
         }));
     }
     if !settings_alone {
@@ -85,6 +90,15 @@ impl Drafts {
             _ if auto => "--pmc auto: may make several",
             _ => return Ok(()),
         };
+        // The groups of one origin are one run.
+        let first = self.list.first();
+        let is_one_run = first.is_some_and(|first| {
+            let mut all = self.list.iter();
+            all.all(|draft| replay::is_required(&draft.given) && draft.origin == first.origin)
+        });
+        if is_one_run {
+            return Ok(());
+        }
         let refuse = |option: &Named, what: &str| {
             Err(Failure::failed(format!(
                 "{}: collecting counters in several passes ({cause}) is not compatible with {what}",
@@ -124,7 +138,7 @@ fn flags(given: &mut Given) -> Result<Vec<CounterGroup>, Failure> {
 }
 
 /// Puts the command line and a job together. Neither has priority: an option that both give must have the same value.
-fn merge(given: &Given, mut job: Given) -> Result<Draft, Failure> {
+fn merge(given: &Given, mut job: Given, origin: usize) -> Result<Draft, Failure> {
     let counters = match job.pmc.list() {
         [words, ..] => counters::group(words).map_err(|message| job.pmc.refused(message))?,
         [] => CounterGroup::default(),
@@ -140,6 +154,7 @@ fn merge(given: &Given, mut job: Given) -> Result<Draft, Failure> {
     Ok(Draft {
         given: merged,
         counters,
+        origin,
     })
 }
 

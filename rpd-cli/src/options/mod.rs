@@ -20,6 +20,7 @@ pub(crate) mod plan;
 mod platform;
 mod provider;
 mod ranks;
+mod replay;
 pub(crate) mod resolve;
 mod sampling;
 mod scalar;

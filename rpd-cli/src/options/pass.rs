@@ -17,6 +17,7 @@ use super::outputs::{self, Files};
 use super::plan::Pass;
 use super::platform;
 use super::provider;
+use super::replay;
 use super::resolve::Resolver;
 use super::sampling;
 use super::stacks;
@@ -117,7 +118,14 @@ impl Resolver<'_> {
             launch_time: self.launch_time,
             launch_environment: files.naming_variables,
         };
+        let replay = replay::resolve(
+            given,
+            environment,
+            options.collector.counters.any(),
+            draft.origin,
+        )?;
         Ok(Pass {
+            replay,
             counted: !draft.counters.counters.is_empty(),
             auto: recorded.auto,
             unprofiled: files.unprofiled,

@@ -22,6 +22,15 @@ impl DirectoryStem {
     }
 }
 
+/// Groups of counters for which dispatches are to be run again, in one execution of the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Replay {
+    /// Without a provider that can do it the run is refused; otherwise the target is run once for each group.
+    pub(crate) is_required: bool,
+    /// Passes with the same number are one execution of the target.
+    pub(crate) set: usize,
+}
+
 /// One execution of the target.
 #[derive(Debug, Clone)]
 pub(crate) struct Pass {
@@ -30,6 +39,8 @@ pub(crate) struct Pass {
     /// The only group of counters holds names that are yet to be spread over as few passes as possible:
     /// [`Plan::spread`].
     pub(crate) auto: bool,
+    /// Whether dispatches may be run again in place of the target; see [`Plan::fold`].
+    pub(crate) replay: Option<Replay>,
     /// Counters were requested by `pmc`, not as groups that take turns, nor by an inherited variable: with an
     /// input file such a pass has its own directory even when it is the only one.
     pub(crate) counted: bool,
@@ -85,6 +96,27 @@ impl Plan {
         }
         self.passes = passes;
         Ok(())
+    }
+
+    /// Makes one pass of those that the same replay counts. Comes after [`Plan::spread`] and before [`Plan::number`].
+    pub(crate) fn fold(&mut self) {
+        let mut folded: Vec<Pass> = Vec::with_capacity(self.passes.len());
+        for pass in std::mem::take(&mut self.passes) {
+            match folded.last_mut() {
+                Some(last) if pass.replay.is_some() && last.replay == pass.replay => {
+                    let groups = pass.options.collector.counters.groups;
+                    last.options.collector.counters.groups.extend(groups);
+                }
+                _ => folded.push(pass),
+            }
+        }
+        for pass in &mut folded {
+            let counters = &mut pass.options.collector.counters;
+            // A single group needs no second run. A rank without the collector has no counters.
+            counters.replay =
+                pass.replay.is_some() && pass.unprofiled.is_none() && counters.groups.len() > 1;
+        }
+        self.passes = folded;
     }
 
     /// Numbers the passes and gives each its directory, where they have some. To be called once, when no pass is added

@@ -89,7 +89,6 @@ macro_rules! options {
 }
 
 const SPM: &str = "the streaming performance monitor";
-const REPLAY: &str = "kernel replay";
 const BENCH: &str = "the benchmark modes";
 const NO_MAX: i64 = i64::MAX;
 
@@ -311,8 +310,9 @@ options! {
         spm_sample_interval_unit: SpmUnit = "Unit", any_case(), value("UNIT"), missing(SPM);
     }
     Replay "Kernel replay" {
-        replay_mode: ReplayMode = "How passes are repeated", value("MODE"), missing(REPLAY);
-        kernel_replay_beta_enabled: bool = "Acknowledge that replay is beta", missing(REPLAY);
+        replay_mode: ReplayMode = "What is repeated for each group of counters: application (the program is run again), kernel (each dispatch is, within one run, on the same input; SDK 1.4 and later), or auto (kernel where the SDK has it, else application); see docs/passes.md [default: application]",
+            value("MODE");
+        kernel_replay_beta_enabled: bool = "Allow --replay-mode kernel, a beta feature of the SDK";
     }
     Attach "Attaching" {
         pid: i64 = "Process to attach to, in place of a program to start: one that rpd idle started; see docs/attach.md",

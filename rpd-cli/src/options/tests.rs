@@ -7,6 +7,7 @@ mod input;
 mod passes;
 mod ranks;
 mod refusals;
+mod replay;
 mod sampling;
 mod stacks;
 mod table;

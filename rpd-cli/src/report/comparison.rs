@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use anyhow::Result;
 use rpd_core::agent::Agent;
+use rpd_core::ids::DispatchId;
 use rpd_core::naming::{DEFAULT_PREFIX, Facts};
 use rpd_core::options::Options;
 use rpd_core::session::{Counter, CounterInstance, KernelLabels, Session};
@@ -114,7 +115,11 @@ impl<'a> Comparison<'a> {
 
     /// Adds the counter values of one process of one pass.
     pub(super) fn add(&mut self, session: &Session, options: &Options, hostname: &str) {
-        let Some(number) = options.pass else { return };
+        // A run that replays its dispatches is one, whose groups are passes.
+        let replays = options.collector.counters.replay;
+        let Some(number) = options.pass.or(replays.then_some(1)) else {
+            return;
+        };
         if session.counted.is_empty() {
             return;
         }
@@ -137,21 +142,30 @@ impl<'a> Comparison<'a> {
         };
         let labels = KernelLabels::new(session, options.kernel_names);
         let dispatches = &session.counted.dispatches;
+        // The number of a replayed dispatch, which its later runs share.
+        let mut replayed: HashMap<DispatchId, u64> = HashMap::new();
         for index in session.counted.indices() {
             let kernel = self.kernels.id(labels.counted(index));
             let agent = session.agent(dispatches.agent[index]);
             let gpu = agent.map_or(u32::MAX, |agent| {
                 u32::try_from(agent.logical_node_type_id).unwrap_or(u32::MAX)
             });
-            let nth = seen.entry((kernel, gpu)).or_insert(0);
-            *nth += 1;
+            let count = seen.entry((kernel, gpu)).or_insert(0);
+            let run = dispatches.replay_pass(index);
+            let dispatch = dispatches.dispatch[index];
+            let known = run.and_then(|_| replayed.get(&dispatch).copied());
+            let nth = known.unwrap_or_else(|| {
+                *count += 1;
+                *count
+            });
+            if run.is_some() {
+                replayed.insert(dispatch, nth);
+            }
+            let number = run.map_or(number, |run| run.saturating_add(1));
+            let pass = run.map_or(pass, |_| self.passes.id(&number.to_string()));
             let most = self.most.entry((kernel, gpu)).or_insert(0);
-            *most = (*most).max(*nth);
-            let at = DispatchKey {
-                kernel,
-                gpu,
-                nth: *nth,
-            };
+            *most = (*most).max(nth);
+            let at = DispatchKey { kernel, gpu, nth };
             for (counter, value) in session.counted.sums(index) {
                 let Some(counter) = session.counters.get(counter as usize) else {
                     continue;

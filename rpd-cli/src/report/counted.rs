@@ -78,7 +78,7 @@ fn missing(session: &Session, options: &Options) -> Option<String> {
     if !selection(options).is_empty() || on_some_gpus(options) {
         return None;
     }
-    let counted = session.counted.len();
+    let counted = session.counted.counted_once();
     let counting: BTreeSet<u64> = session
         .counters
         .iter()
@@ -110,7 +110,7 @@ fn zeros(session: &Session) -> Option<String> {
     if zeros.is_empty() {
         return None;
     }
-    let dispatches = match session.counted.len() {
+    let dispatches = match session.counted.counted_once() {
         1 => "the only counted dispatch".to_owned(),
         number => format!("all {number} counted dispatches"),
     };

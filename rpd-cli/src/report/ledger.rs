@@ -303,7 +303,7 @@ fn counts(session: &Session, options: &Options) -> String {
         texts.push(count(session.thread_traces.numbers().len(), "thread trace"));
     }
     if counting {
-        texts.push(match session.counted.len() {
+        texts.push(match session.counted.counted_once() {
             1 => "1 counted dispatch".to_owned(),
             number => format!("{number} counted dispatches"),
         });

@@ -106,7 +106,7 @@ pub(crate) fn counting_submitted(dispatch: u64) {
     }
 }
 
-/// The counters of a dispatch are read.
+/// The counters of a dispatch are read. `aux` of its head is that of the record.
 pub(crate) fn counting_complete(
     mut dispatch: Dispatch,
     values: impl ExactSizeIterator<Item = CountedValue>,
@@ -115,7 +115,8 @@ pub(crate) fn counting_complete(
     let count = values.len();
     let tail = count * size_of::<CountedValue>();
     let len = record_len(HEAD, tail);
-    dispatch.header = RecordKind::Counted.head(tail);
+    let run = dispatch.header.aux;
+    dispatch.header = RecordKind::Counted.head(tail).with_aux(run);
     let counted = CountedDispatch {
         dispatch,
         count: count as u32,

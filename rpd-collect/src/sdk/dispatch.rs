@@ -10,7 +10,7 @@ use rpd_spool::record::RecordKind;
 use super::setup::{Setup, note_missing};
 use super::stream::unpack;
 use super::trace::{Phase, Record, Tracer};
-use super::{graphs, payload};
+use super::{counters, graphs, payload};
 use crate::recording::device_work;
 use crate::recording::guard::Service;
 
@@ -19,6 +19,11 @@ pub(super) const KIND: &str = "KERNEL_DISPATCH";
 const ENQUEUE: &str = "KERNEL_DISPATCH_ENQUEUE";
 /// Operation of a complete dispatch, the only one that has times.
 pub(super) const COMPLETE: &str = "KERNEL_DISPATCH_COMPLETE";
+
+/// Slot of the first run of a dispatch that is replayed. No graph has so high a number.
+const FIRST_RUN: u64 = u64::MAX;
+/// Slot of a later run.
+const LATER_RUN: u64 = u64::MAX - 1;
 
 static SERVICE: Service = Service::new("kernel dispatches");
 
@@ -64,7 +69,7 @@ impl Tracer for PausedDispatches {
     const SERVICE: &'static Service = &SERVICE;
 
     fn record(&self, record: &Record, _slot: &mut u64) {
-        if record.phase == Phase::ENTER {
+        if record.phase == Phase::ENTER && counters::replay_pass().unwrap_or(0) == 0 {
             device_work::dispatch_paused();
         }
     }
@@ -84,7 +89,17 @@ impl Tracer for Dispatches {
     fn record(&self, record: &Record, slot: &mut u64) {
         if record.operation != self.complete {
             if record.phase == Phase::ENTER {
+                // What the program submits once is recorded once, with the times of the first run.
+                let pass = counters::replay_pass();
+                if pass.is_some_and(|pass| pass > 0) {
+                    *slot = LATER_RUN;
+                    return;
+                }
                 device_work::dispatch_submitted();
+                if pass.is_some() {
+                    *slot = FIRST_RUN;
+                    return;
+                }
                 let node = if self.follows_graphs {
                     crate::recording::graphs::dispatch(0)
                 } else {
@@ -98,7 +113,11 @@ impl Tracer for Dispatches {
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe { payload::sized::<Payload>(record.payload) };
         let Some(payload) = payload else { return };
-        let graph = if self.follows_graphs {
+        if *slot == LATER_RUN {
+            return;
+        }
+        let is_first_run = *slot == FIRST_RUN;
+        let graph = if self.follows_graphs && !is_first_run {
             graphs::unpack(*slot)
         } else {
             GraphNode::default()
@@ -112,7 +131,11 @@ impl Tracer for Dispatches {
             (payload.start_timestamp, payload.end_timestamp),
             &payload.dispatch_info,
         );
-        device_work::dispatch_complete(Dispatch { graph, ..dispatch });
+        device_work::dispatch_complete(Dispatch {
+            header: dispatch.header.with_aux(is_first_run.into()),
+            graph,
+            ..dispatch
+        });
     }
 }
 

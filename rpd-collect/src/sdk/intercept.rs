@@ -1,28 +1,37 @@
-//! Captures: the runtimes' dispatch tables from the provider.
+//! Captures, and replays of kernels, which look at calls as captures do: the runtimes' dispatch tables from the provider.
 
 use std::ffi::c_void;
 
 use rocprofiler_sdk_sys::rocprofiler_intercept_table_t as Table;
 
+use super::counters;
 use super::setup::Setup;
 use crate::captured;
 use crate::recording::guard::Service;
-use crate::recording::meta;
+use crate::recording::{capture, meta};
 use crate::tables;
 
 static SERVICE: Service = Service::new("tables of captures");
 
 /// Requests the runtimes' tables from the provider.
 pub(super) fn configure(setup: &Setup<'_>) {
-    if !setup.options.capture.calls {
+    let captures = setup.options.capture.calls;
+    if !captures && !counters::replays() {
         return;
     }
     let Some(register) = setup.functions.rocprofiler_at_intercept_table_registration else {
-        meta::note("nothing is captured: this provider does not hand over the runtimes' tables");
+        if captures {
+            meta::note(
+                "nothing is captured: this provider does not hand over the runtimes' tables",
+            );
+        }
         return;
     };
-    if !captured::start(setup.options) {
+    if captures && !captured::start(setup.options) {
         return;
+    }
+    if !captures {
+        capture::watch();
     }
     let wanted = Table::HIP_RUNTIME_TABLE.0 | Table::HIP_COMPILER_TABLE.0;
     // SAFETY: the callback stays callable, and needs no data.

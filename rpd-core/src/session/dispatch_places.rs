@@ -51,8 +51,17 @@ impl DispatchPlaces {
 
     /// Index of the record of a dispatch with this kernel; of several with the same id, the last one.
     pub fn find(&self, dispatch: DispatchId, kernel: KernelId) -> Option<usize> {
-        let place = self.0.find_all((dispatch, kernel)).last();
-        place.map(|place| place.index as usize)
+        self.find_all(dispatch, kernel).last()
+    }
+
+    /// Indices of all records of a dispatch with this kernel: of a replayed one, its runs.
+    pub fn find_all(
+        &self,
+        dispatch: DispatchId,
+        kernel: KernelId,
+    ) -> impl Iterator<Item = usize> + '_ {
+        let places = self.0.find_all((dispatch, kernel));
+        places.map(|place| place.index as usize)
     }
 }
 

@@ -18,6 +18,7 @@ mod order;
 mod plausible;
 mod references;
 mod removed_totals;
+mod replays;
 pub mod samples;
 pub mod shown;
 pub mod stacks;
@@ -40,6 +41,7 @@ pub use operations::{
 pub use plausible::{LONGEST_DURATION, PlausibleTimes};
 pub use references::References;
 pub use removed_totals::{RemovedOf, RemovedTotal};
+pub use replays::FirstPasses;
 pub use rpd_spool::record::Table;
 pub use stacks::{StackRef, Stacks};
 pub use strings::{ExtendedStrings, Strings};

@@ -307,6 +307,9 @@ table! {
     } where present {
         /// Graph and node of the dispatch. Empty (not one per record) unless a dispatch belongs to a graph.
         graph: GraphNode,
+        /// Number of the run, from 1, of a dispatch that the provider ran several times on the same input; 0 for others. Empty
+        /// (not one per record) unless there are such. [`DispatchTable::replay_pass`] counts from 0.
+        replay: u32,
     }
 }
 
@@ -655,6 +658,32 @@ impl DispatchTable {
     #[inline]
     pub fn graph_of(&self, index: usize) -> GraphNode {
         graph_of(&self.graph, index)
+    }
+
+    /// Which of the runs of a dispatch that was replayed row `index` is, from 0; `None` for a dispatch that ran once.
+    #[inline]
+    pub fn replay_pass(&self, index: usize) -> Option<u32> {
+        self.replay.get(index).copied().unwrap_or(0).checked_sub(1)
+    }
+
+    /// Whether row `index` is a later run of a dispatch whose first run is a row of its own. The program knows of one run.
+    #[inline]
+    pub fn is_repeated(&self, index: usize) -> bool {
+        self.replay_pass(index).is_some_and(|pass| pass > 0)
+    }
+
+    /// Number of rows for which [`DispatchTable::is_repeated`] holds.
+    pub fn repeated(&self) -> usize {
+        let runs = self.replay.iter().filter(|run| **run > 1);
+        runs.count()
+    }
+
+    /// Sets which run of a replayed dispatch the last row is, from 0.
+    #[inline]
+    pub fn set_replay_pass(&mut self, pass: Option<u32>) {
+        if let Some(pass) = pass {
+            self.replay.set_last(pass.saturating_add(1));
+        }
     }
 
     /// Sets graph and node of the last dispatch.

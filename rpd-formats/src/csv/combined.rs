@@ -30,6 +30,9 @@ pub fn write_combined(
     let mut files = Vec::new();
     // All rows of a file have the same columns.
     let with_graphs = sessions.iter().any(trace::has_graphs);
+    let with_replays = sessions
+        .iter()
+        .any(|session| !session.counted.dispatches.replay.is_empty());
     for domain in Domain::ALL {
         if sessions
             .iter()
@@ -41,6 +44,7 @@ pub fn write_combined(
         for (index, session) in sessions.iter().enumerate() {
             let mut shape = Shape::new(session, domain, options, index == 0);
             shape.graphs = with_graphs;
+            shape.replays = with_replays;
             trace::write_rows(&mut file, session, domain, options, &shape)?;
         }
         files.push(file.finish()?);
@@ -84,6 +88,8 @@ pub(super) struct Shape {
     pub(super) safe: bool,
     /// Dispatches and copies have the columns of graphs.
     pub(super) graphs: bool,
+    /// What was counted has the column of the runs of replayed dispatches.
+    pub(super) replays: bool,
 }
 
 impl Shape {
@@ -96,6 +102,7 @@ impl Shape {
             combined: false,
             safe,
             graphs: false,
+            replays: false,
         }
     }
 
@@ -111,6 +118,7 @@ impl Shape {
             combined: true,
             safe: options.csv_safe,
             graphs: false,
+            replays: false,
         }
     }
 

@@ -32,19 +32,32 @@ struct Dispatches<'a> {
 columns!(Dispatches<'_> => Row<'r>, |counted|
     "Correlation_Id": number(counted.table.correlation[counted.index].0),
     "Dispatch_Id": number(counted.table.dispatch[counted.index].0),
-    "Agent_Id": quoted(counted.agents.get(counted.table.agent[counted.index])),
-    "Queue_Id": number(counted.table.queue[counted.index].0),
-    "Process_Id": number(counted.session.process.pid.0),
-    "Thread_Id": number(counted.table.thread[counted.index].0),
-    "Grid_Size": number(product(counted.table.grid[counted.index])),
-    "Kernel_Id": number(counted.table.kernel[counted.index].0),
-    "Kernel_Name": free_text(counted.labels.counted(counted.index)),
-    "Workgroup_Size": number(product(counted.table.workgroup[counted.index])),
-    "LDS_Block_Size": number(counted.resources.lds()),
-    "Scratch_Size": number(counted.table.private_size[counted.index]),
-    "VGPR_Count": number(counted.resources.arch_vgprs()),
-    "Accum_VGPR_Count": number(counted.resources.accum_vgprs()),
-    "SGPR_Count": number(counted.resources.sgprs()),
+);
+
+/// The run of a dispatch that was replayed, from 0; empty for others.
+struct ReplayPass(Option<u32>);
+
+columns!(ReplayPass => Row<'r>, |counted|
+    "Replay_Pass": optional_number(counted.0),
+);
+
+/// The fields behind [`ReplayPass`].
+struct Details<'a>(&'a Dispatches<'a>);
+
+columns!(Details<'_> => Row<'r>, |details|
+    "Agent_Id": quoted(details.0.agents.get(details.0.table.agent[details.0.index])),
+    "Queue_Id": number(details.0.table.queue[details.0.index].0),
+    "Process_Id": number(details.0.session.process.pid.0),
+    "Thread_Id": number(details.0.table.thread[details.0.index].0),
+    "Grid_Size": number(product(details.0.table.grid[details.0.index])),
+    "Kernel_Id": number(details.0.table.kernel[details.0.index].0),
+    "Kernel_Name": free_text(details.0.labels.counted(details.0.index)),
+    "Workgroup_Size": number(product(details.0.table.workgroup[details.0.index])),
+    "LDS_Block_Size": number(details.0.resources.lds()),
+    "Scratch_Size": number(details.0.table.private_size[details.0.index]),
+    "VGPR_Count": number(details.0.resources.arch_vgprs()),
+    "Accum_VGPR_Count": number(details.0.resources.accum_vgprs()),
+    "SGPR_Count": number(details.0.resources.sgprs()),
 );
 
 /// A counter in a dispatch.
@@ -70,7 +83,13 @@ pub(super) fn write_rows(
     options: &Options,
     shape: &Shape,
 ) -> Result<(), WriteError> {
-    let names = Dispatches::COLUMNS.iter().chain(Value::COLUMNS);
+    let replays: &[&str] = if shape.replays {
+        ReplayPass::COLUMNS
+    } else {
+        &[]
+    };
+    let names = Dispatches::COLUMNS.iter().chain(replays);
+    let names = names.chain(Details::COLUMNS).chain(Value::COLUMNS);
     write_header(file, shape, names.copied());
     let names: Vec<Vec<u8>> = session
         .counters
@@ -97,6 +116,10 @@ pub(super) fn write_rows(
         front.clear();
         let mut row = Row::new(&mut front, &shape.row, shape);
         dispatches.append_to(&mut row);
+        if shape.replays {
+            ReplayPass(table.replay_pass(index)).append_to(&mut row);
+        }
+        Details(&dispatches).append_to(&mut row);
         row.open();
         for (counter, value) in session.counted.sums(index) {
             let mut value = Value {

@@ -63,6 +63,17 @@ impl<'a> Row<'a> {
         self
     }
 
+    /// A number, or nothing.
+    pub(super) fn optional_number(&mut self, number: Option<impl itoa::Integer>) -> &mut Self {
+        match number {
+            Some(number) => self.number(number),
+            None => {
+                self.separate();
+                self
+            }
+        }
+    }
+
     /// `"0x"` and 16 hexadecimal digits.
     #[inline]
     pub(super) fn address(&mut self, address: u64) -> &mut Self {

@@ -31,6 +31,8 @@ pub(super) fn write(
     let mut file = TextFile::create(path)?;
     let shape = Shape {
         graphs: has_graphs(session),
+        // Files of a run have the columns of the original's.
+        replays: session.origin.is_some() && !session.counted.dispatches.replay.is_empty(),
         ..Shape::run(options.csv_safe)
     };
     write_rows(&mut file, session, domain, options, &shape)?;

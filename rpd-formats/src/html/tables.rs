@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::domain::Domain;
 use rpd_core::options::Options;
-use rpd_core::session::{KernelLabels, PlausibleTimes, Session};
+use rpd_core::session::{FirstPasses, KernelLabels, PlausibleTimes, Session};
 use rpd_core::stats::{SessionStats, StatRow};
 
 use super::quoted;
@@ -225,8 +225,12 @@ fn counted<'a>(
     // Names are compared last, because comparing texts is slow.
     let mut by_number: HashMap<_, (usize, CounterFigures)> = HashMap::new();
     let table = &session.counted.dispatches;
+    let first_passes = FirstPasses::new(&session.counted);
     for index in session.counted.indices() {
         for (counter, value) in session.counted.sums(index) {
+            if !first_passes.is_first(&session.counted, index, counter) {
+                continue;
+            }
             let key = (table.kernel[index], table.region[index], counter);
             let (_, counted) = by_number
                 .entry(key)
@@ -283,10 +287,11 @@ fn counters<'a>(
             "The first {ROWS} by name; {} more are in the other outputs.",
             counted.len() - ROWS
         )
-    } else if session.counted.len() == 1 {
-        "Counted in one dispatch.".to_owned()
     } else {
-        format!("Counted in {} dispatches.", session.counted.len())
+        match session.counted.counted_once() {
+            1 => "Counted in one dispatch.".to_owned(),
+            number => format!("Counted in {number} dispatches."),
+        }
     };
     Table {
         id: "counters",

@@ -6,7 +6,9 @@ use rpd_core::compat::Difference;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{KernelId, StreamId, ThreadId};
 use rpd_core::options::Options;
-use rpd_core::session::{Columns as _, DispatchPlaces, KernelLabels, Operation, Session};
+use rpd_core::session::{
+    Columns as _, DispatchPlaces, FirstPasses, KernelLabels, Operation, Session,
+};
 use rpd_core::spool::format::GraphNode;
 use rpd_core::storage::column::{BATCH, Column};
 use rpd_core::text::args::{ArgLayout, for_each_argument, layout};
@@ -278,6 +280,7 @@ fn devices(
         kernels: kernels(session),
         counted: DispatchPlaces::new(&session.counted.dispatches, session.storage.as_ref())
             .map_err(|error| trace.file.failed(error))?,
+        first_passes: FirstPasses::new(&session.counted),
         counter_names: session
             .counters
             .iter()
@@ -372,6 +375,7 @@ struct DeviceWriter<'a> {
     labels: KernelLabels<'a>,
     kernels: HashMap<KernelId, Kernel>,
     counted: DispatchPlaces,
+    first_passes: FirstPasses,
     /// Numbers of annotations, by counter.
     counter_names: Vec<u64>,
 }
@@ -447,8 +451,13 @@ impl DeviceWriter<'_> {
             annotation(out, trace::GRID_SIZE, product(table.grid[index]));
             annotation(out, trace::STREAM_ID, stream.into());
             graph_annotations(out, table.graph_of(index));
-            if let Some(counted) = self.counted.find(table.dispatch[index], kernel) {
-                for (counter, value) in self.session.counted.sums(counted) {
+            let values = &self.session.counted;
+            for counted in self.counted.find_all(table.dispatch[index], kernel) {
+                for (counter, value) in values.sums(counted) {
+                    // An argument of a slice has one value.
+                    if !self.first_passes.is_first(values, counted, counter) {
+                        continue;
+                    }
                     if let Some(&name) = self.counter_names.get(counter as usize) {
                         double_annotation(out, name, value);
                     }

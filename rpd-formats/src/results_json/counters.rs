@@ -55,7 +55,9 @@ pub(super) fn write(
             )
             .times(table.start[index], table.end[index])
             .dispatch_info(table, index)
-            .text("},\"records\":[");
+            .text("}")
+            .replay_pass(table.replay_pass(index))
+            .text(",\"records\":[");
         let values = by_name(counted.values_of(index), &ranks);
         for (position, value) in values.enumerate() {
             if position > 0 {

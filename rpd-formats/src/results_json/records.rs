@@ -143,6 +143,14 @@ impl Out<'_> {
             .text("}")
     }
 
+    /// The run of a dispatch that was replayed, from 0; nothing for others.
+    pub(super) fn replay_pass(self, pass: Option<u32>) -> Self {
+        match pass {
+            Some(pass) => self.text(",\"replay_pass\":").number(pass),
+            None => self,
+        }
+    }
+
     /// Graph and node, in recordings in which anything belongs to a graph.
     #[inline]
     fn graph(self, is_there: bool, graph: GraphNode) -> Self {

@@ -9,7 +9,7 @@ use rpd_core::storage::column::{self, Column};
 use super::kfd;
 use super::pages::RowWriter;
 use super::rows::{BATCH, Events, NO_DATA, RowById, RowsById, Writer, in_order_of_ids};
-use super::tables::Version;
+use super::tables::schema_version;
 use crate::columns::{Columns, columns};
 use crate::progress;
 
@@ -38,7 +38,13 @@ impl<'a> Dispatches<'a> {
             DispatchPlaces::new(traced, storage)?
         };
         for index in counted.indices() {
-            let row = match places.find(counted.dispatch[index], counted.kernel[index]) {
+            // Of the runs of a replayed dispatch, the first one is traced.
+            let traced_row = if counted.is_repeated(index) {
+                None
+            } else {
+                places.find(counted.dispatch[index], counted.kernel[index])
+            };
+            let row = match traced_row {
                 Some(row) => row,
                 None => {
                     rows.only_counted.append(storage, index as u32)?;
@@ -105,11 +111,17 @@ pub(super) fn write(
             event,
         })?;
     }
-    let with_graphs = Version::from_output(writer.session, writer.options) >= Version::Graphs;
+    let version = schema_version(writer.session, writer.options);
+    let (with_graphs, with_replays) = (version >= RocpdSchema::Graphs, version >= RocpdSchema::Replays);
     let columns = [
         <Record<'_> as Columns<RowWriter<'_>>>::NAMES,
         graph_columns(with_graphs),
         <RecordEnd<'_> as Columns<RowWriter<'_>>>::NAMES,
+        if with_replays {
+            <ReplayColumn as Columns<RowWriter<'_>>>::NAMES
+        } else {
+            &[]
+        },
     ]
     .concat();
     let mut rows = writer.rows("rocpd_kernel_dispatch", &columns)?;
@@ -130,6 +142,9 @@ pub(super) fn write(
                 GraphColumns(table.graph_of(index)).append_to(&mut rows);
             }
             RecordEnd(&record).append_to(&mut rows);
+            if with_replays {
+                ReplayColumn(table.replay_pass(index)).append_to(&mut rows);
+            }
             rows.end_row()
         },
     )?;
@@ -169,6 +184,13 @@ struct RecordEnd<'a>(&'a Record<'a>);
 columns!(RecordEnd<'_> => RowWriter<'f>, |record|
     "region_name_id": integer(record.0.region_name()),
     "event_id": integer(record.0.event),
+);
+
+/// The run of a replayed dispatch, from 0, which later versions of the schema have.
+struct ReplayColumn(Option<u32>);
+
+columns!(ReplayColumn => RowWriter<'f>, |run|
+    "replay_pass": optional(run.0.map(i64::from)),
 );
 
 /// The columns of graphs, which later versions of the schema have.

@@ -17,18 +17,18 @@ use rusqlite::{Connection, params};
 use super::identity::Node;
 use super::names::Names;
 use super::rows::Writer;
-use super::tables::Version;
+use super::tables::schema_version;
 use super::unstored;
 use super::{counters, kfd};
 use crate::json::Object;
 use crate::{describe, settings};
 
 /// Categories and names of records of later versions of the schema.
-const LATER_TEXTS: [(Version, &str); 4] = [
-    (Version::Graphs, GRAPH_CATEGORY),
-    (Version::Events, EVENT_CATEGORY),
-    (Version::Events, "HIP_EVENT_RECORD"),
-    (Version::Events, "HIP_EVENT_WAIT"),
+const LATER_TEXTS: [(RocpdSchema, &str); 4] = [
+    (RocpdSchema::Graphs, GRAPH_CATEGORY),
+    (RocpdSchema::Events, EVENT_CATEGORY),
+    (RocpdSchema::Events, "HIP_EVENT_RECORD"),
+    (RocpdSchema::Events, "HIP_EVENT_WAIT"),
 ];
 
 /// Category of the events of graph launches.
@@ -103,12 +103,8 @@ pub(super) fn write<'a>(
         "INSERT INTO {} (tag, value) VALUES (?, ?)",
         names.table("rocpd_metadata")
     ))?;
-    let version = Version::from_output(session, options);
-    // Versions without tables of their own have the tables of the one before.
-    let schema = options
-        .rocpd_schema
-        .map_or(version.text(), RocpdSchema::word);
-    insert.execute(params!["schema_version", schema])?;
+    let version = schema_version(session, options);
+    insert.execute(params!["schema_version", version.word()])?;
     insert.execute(params!["uuid", names.suffix])?;
     insert.execute(params!["guid", names.guid])?;
     // The tables of the schema have no place for sums.
@@ -159,7 +155,7 @@ impl<'a> Texts<'a> {
     fn new(
         session: &'a Session,
         kernels: &[KernelSpellings],
-        of_database: Version,
+        of_database: RocpdSchema,
     ) -> io::Result<Texts<'a>> {
         let mut texts = ExtendedStrings::new(&session.strings);
         let mut add = |text: &str| {

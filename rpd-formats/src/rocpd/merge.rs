@@ -12,8 +12,8 @@ use super::query::data_views;
 use super::read::list_recordings;
 use super::sql::identifier;
 use super::stack_views::{self, COMPATIBLE, without_made_up};
-use super::tables::{ROW_ID, has_graph_columns};
-use super::{Names, PRAGMAS, is_known_view, table_views};
+use super::tables::{ROW_ID, has_graph_columns, has_replay_column};
+use super::{LaterColumns, Names, PRAGMAS, is_known_view, table_views};
 use crate::WriteError;
 use crate::destination::Destination;
 use crate::file::PendingFile;
@@ -78,11 +78,17 @@ pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<Pat
     }
     connection.set_trust(Trust::Schema);
     let (further, strings) = found.stack_views();
-    let mut with_graphs = true;
+    let mut later = LaterColumns {
+        graphs: true,
+        replays: false,
+    };
     for (base, selects) in &views.0 {
         let (all, columns) = padded(&connection, selects);
         if matches!(&**base, "rocpd_kernel_dispatch" | "rocpd_memory_copy") {
-            with_graphs &= has_graph_columns(&columns);
+            later.graphs &= has_graph_columns(&columns);
+        }
+        if base == "rocpd_kernel_dispatch" {
+            later.replays = has_replay_column(&columns);
         }
         let made_up = match base.as_str() {
             "rocpd_string" => &*strings,
@@ -101,7 +107,7 @@ pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<Pat
         })?;
     }
     connection.set_trust(Trust::Schema);
-    for statement in data_views(|name| views.0.contains_key(name), with_graphs) {
+    for statement in data_views(|name| views.0.contains_key(name), later) {
         connection.execute(&statement, []).map_err(refused)?;
     }
     connection.set_trust(Trust::Own);

@@ -47,7 +47,7 @@ use rpd_core::spool::format::GraphNode;
 use rpd_core::storage::optional_column::OptionalColumn;
 use rusqlite::Connection;
 pub(crate) use sql::identifier;
-use tables::Version;
+use tables::schema_version;
 
 /// File name of the database after the prefix.
 pub(crate) const FILE: &str = "results.db";
@@ -55,6 +55,8 @@ pub(crate) const FILE: &str = "results.db";
 const VIEWS: &str = include_str!("views.sql");
 /// Begins a line of [`VIEWS`] that only databases with graphs have.
 const GRAPHS: &str = "    -- graphs: ";
+/// Stands before what views have of replayed dispatches.
+const REPLAYS: &str = "    -- replays: ";
 const GRAPH_VIEWS: &str = include_str!("graphs_data_views.sql");
 const EVENT_VIEWS: &str = include_str!("events_data_views.sql");
 const INDICES: &str = include_str!("indices.sql");
@@ -165,7 +167,7 @@ fn create(
     session: &Session,
     options: &Options,
 ) -> rusqlite::Result<()> {
-    let version = Version::from_output(session, options);
+    let version = schema_version(session, options);
     connection.execute_batch(&names.fill_in(&tables::create(options.layout, version)))?;
     connection.execute_batch(&names.fill_in(INDICES))?;
     stacks::create(connection, names, session, options)?;
@@ -175,11 +177,11 @@ fn create(
     for view in tables::views(version) {
         connection.execute_batch(&names.fill_in(&view))?;
     }
-    connection.execute_batch(&views(version >= Version::Graphs))?;
-    if version >= Version::Graphs {
+    connection.execute_batch(&views(version.into()))?;
+    if version >= RocpdSchema::Graphs {
         connection.execute_batch(GRAPH_VIEWS)?;
     }
-    if version >= Version::Events {
+    if version >= RocpdSchema::Events {
         connection.execute_batch(EVENT_VIEWS)?;
     }
     if !session.samples.is_empty() {
@@ -204,6 +206,7 @@ pub fn without_place(session: &Session, options: &Options) -> Vec<String> {
         let nodes = graph.iter();
         nodes.filter(|node| node.exec != 0).count()
     };
+    let with_replays = |table: &DispatchTable| table.replay.iter().filter(|run| *run != 0).count();
     let adapters = session.agents.iter();
     let adapters = adapters.filter(|agent| agent.agent_type == AgentType::Nic);
     let sorts = [
@@ -223,6 +226,11 @@ pub fn without_place(session: &Session, options: &Options) -> Vec<String> {
             "graphs of dispatches and copies",
         ),
         (RocpdSchema::Events, session.hip_events.len(), "HIP events"),
+        (
+            RocpdSchema::Replays,
+            with_replays(&session.dispatches) + with_replays(&session.counted.dispatches),
+            "numbers of the runs of dispatches",
+        ),
     ];
     let missing = sorts
         .into_iter()
@@ -237,13 +245,39 @@ pub fn without_place(session: &Session, options: &Options) -> Vec<String> {
     missing.map(line).collect()
 }
 
-/// The statements of [`VIEWS`]; `with_graphs`: dispatches and copies have columns of graphs.
-fn views(with_graphs: bool) -> String {
-    if with_graphs {
-        return VIEWS.replace(GRAPHS, "        ");
+/// Columns that only some databases have, for the views over them.
+#[derive(Debug, Clone, Copy)]
+struct LaterColumns {
+    /// Dispatches and copies have those of graphs.
+    graphs: bool,
+    /// Dispatches have that of replays.
+    replays: bool,
+}
+
+impl From<RocpdSchema> for LaterColumns {
+    fn from(version: RocpdSchema) -> Self {
+        Self {
+            graphs: version >= RocpdSchema::Graphs,
+            replays: version >= RocpdSchema::Replays,
+        }
     }
-    let lines = VIEWS.lines().filter(|line| !line.starts_with(GRAPHS));
-    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The statements of [`VIEWS`] over these columns.
+fn views(columns: LaterColumns) -> String {
+    let marked = [(GRAPHS, columns.graphs), (REPLAYS, columns.replays)];
+    let mut statements = String::new();
+    for line in VIEWS.lines() {
+        let part = marked
+            .iter()
+            .find_map(|(mark, is_there)| Some((line.strip_prefix(mark)?, *is_there)));
+        match part {
+            Some((rest, true)) => statements.extend(["        ", rest, "\n"]),
+            Some((_, false)) => {}
+            None => statements.extend([line, "\n"]),
+        }
+    }
+    statements
 }
 
 /// Statements that make the views by whose names readers find tables.
@@ -255,7 +289,7 @@ fn table_views() -> impl Iterator<Item = String> {
         device_totals::VIEWS,
     ];
     let of_rpd = of_rpd.into_iter().flat_map(|views| views.split(";\n"));
-    tables::views(Version::Events)
+    tables::views(RocpdSchema::Replays)
         .chain(of_rpd.map(|view| Names::without_comments(view).to_owned()))
 }
 

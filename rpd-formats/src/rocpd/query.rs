@@ -17,8 +17,8 @@ use super::read::InputFile;
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
 use super::stacks;
-use super::tables::has_graph_columns;
-use super::{EVENT_VIEWS, GRAPH_VIEWS, is_known_view, samples, traces, views};
+use super::tables::{has_graph_columns, has_replay_column};
+use super::{EVENT_VIEWS, GRAPH_VIEWS, LaterColumns, is_known_view, samples, traces, views};
 use crate::table::Cell;
 
 /// Databases that SQLite attaches at once.
@@ -207,14 +207,21 @@ impl Combined {
             );
         }
         let has = |name: &str| self.tables.iter().any(|(base, _)| base == name);
-        let has_graphs = ["rocpd_kernel_dispatch", "rocpd_memory_copy"]
-            .iter()
-            .all(|base| {
+        let all_have = |bases: &[&str], have: fn(&[String]) -> bool| {
+            bases.iter().all(|base| {
                 let mut tables = self.tables.iter();
                 let found = tables.find(|(name, _)| name == base);
-                found.is_some_and(|(_, columns)| has_graph_columns(columns))
-            });
-        for statement in data_views(has, has_graphs) {
+                found.is_some_and(|(_, columns)| have(columns))
+            })
+        };
+        let columns = LaterColumns {
+            graphs: all_have(
+                &["rocpd_kernel_dispatch", "rocpd_memory_copy"],
+                has_graph_columns,
+            ),
+            replays: all_have(&["rocpd_kernel_dispatch"], has_replay_column),
+        };
+        for statement in data_views(has, columns) {
             let name = identifier(view_name(&statement).unwrap_or_default());
             sql += &format!(
                 "DROP VIEW IF EXISTS temp.{name}; {};\n",
@@ -399,9 +406,9 @@ fn condition(base: &str, window: &Window) -> String {
 const STACKED: &str = "rpd_api_stack";
 
 /// The statements that make the views that join tables: those of call stacks, PC samples, thread traces, graphs and HIP events if
-/// the databases have such tables. `has_graphs`: dispatches and copies have columns of graphs.
-pub(super) fn data_views(has: impl Fn(&str) -> bool, has_graphs: bool) -> Vec<String> {
-    let common = views(has_graphs);
+/// the databases have such tables, over the columns that they have.
+pub(super) fn data_views(has: impl Fn(&str) -> bool, columns: LaterColumns) -> Vec<String> {
+    let common = views(columns);
     let further = [
         (STACKED, stacks::ANSWERS),
         (samples::SAMPLE, samples::DATA_VIEWS),

@@ -22,7 +22,7 @@ use super::dispatches::{self, Dispatches, GraphColumns, graph_columns};
 use super::info::{EVENT_CATEGORY, GRAPH_CATEGORY, Ids};
 use super::names::Names;
 use super::pages::{PageFile, RowWriter, Tables};
-use super::tables::Version;
+use super::tables::schema_version;
 use super::{device_totals, kfd, samples, stacks, traces};
 use crate::columns::{Columns, columns};
 use crate::json::Object;
@@ -52,7 +52,7 @@ pub(super) struct Writer<'a> {
 /// When the file, or a temporary one, cannot be written.
 pub(super) fn write(writer: Writer<'_>) -> io::Result<()> {
     let (dispatches, row_of) = Dispatches::new(writer.session)?;
-    let version = Version::from_output(writer.session, writer.options);
+    let version = schema_version(writer.session, writer.options);
     let events = Events::new(writer.session, dispatches.len(), version);
     writer.ids.write_strings(&writer)?;
     writer.events(&events, &dispatches)?;
@@ -85,9 +85,9 @@ pub(super) struct Events {
 }
 
 impl Events {
-    fn new(session: &Session, dispatches: usize, version: Version) -> Events {
+    fn new(session: &Session, dispatches: usize, version: RocpdSchema) -> Events {
         // An older schema has no tables for these, and so no events of them.
-        let later = |since: Version, records: usize| match version.cmp(&since) {
+        let later = |since: RocpdSchema, records: usize| match version.cmp(&since) {
             Ordering::Less => 0,
             Ordering::Equal | Ordering::Greater => records as i64,
         };
@@ -98,7 +98,7 @@ impl Events {
         let allocations = copies + session.copies.len() as i64;
         let scratch = allocations + session.allocations.len() as i64;
         let graph_launches = scratch + session.scratch.len() as i64;
-        let hip_events = graph_launches + later(Version::Graphs, session.graph_launches.len());
+        let hip_events = graph_launches + later(RocpdSchema::Graphs, session.graph_launches.len());
         Events {
             calls,
             dispatches: dispatches_at,
@@ -107,7 +107,7 @@ impl Events {
             scratch,
             graph_launches,
             hip_events,
-            driver: hip_events + later(Version::Events, session.hip_events.len()),
+            driver: hip_events + later(RocpdSchema::Events, session.hip_events.len()),
         }
     }
 
@@ -216,14 +216,14 @@ impl<'a> Writer<'a> {
         }
         let category = self.ids.text(GRAPH_CATEGORY);
         let table = &session.graph_launches;
-        let version = Version::from_output(session, self.options);
-        for index in table.indices().filter(|_| version >= Version::Graphs) {
+        let version = schema_version(session, self.options);
+        for index in table.indices().filter(|_| version >= RocpdSchema::Graphs) {
             let correlation = table.correlation[index];
             rows.add(category, correlation, correlation, none, None)?;
         }
         let category = self.ids.text(EVENT_CATEGORY);
         let table = &session.hip_events;
-        for index in table.indices().filter(|_| version >= Version::Events) {
+        for index in table.indices().filter(|_| version >= RocpdSchema::Events) {
             let correlation = table.correlation[index];
             rows.add(category, correlation, correlation, none, None)?;
         }
@@ -327,7 +327,7 @@ impl<'a> Writer<'a> {
 
     fn copies(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.copies;
-        let with_graphs = Version::from_output(self.session, self.options) >= Version::Graphs;
+        let with_graphs = schema_version(self.session, self.options) >= RocpdSchema::Graphs;
         let columns = [
             <CopyRecord<'_> as Columns<RowWriter<'_>>>::NAMES,
             graph_columns(with_graphs),
@@ -354,8 +354,8 @@ impl<'a> Writer<'a> {
 
     fn graph_launches(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.graph_launches;
-        let version = Version::from_output(self.session, self.options);
-        if table.is_empty() || version < Version::Graphs {
+        let version = schema_version(self.session, self.options);
+        if table.is_empty() || version < RocpdSchema::Graphs {
             return Ok(());
         }
         let mut rows = self.rows_of::<LaunchRecord>("rocpd_graph_launch")?;
@@ -374,8 +374,8 @@ impl<'a> Writer<'a> {
 
     fn hip_events(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.hip_events;
-        let version = Version::from_output(self.session, self.options);
-        if table.is_empty() || version < Version::Events {
+        let version = schema_version(self.session, self.options);
+        if table.is_empty() || version < RocpdSchema::Events {
             return Ok(());
         }
         let mut rows = self.rows_of::<HipEventRecord>("rocpd_hip_event")?;

@@ -234,6 +234,7 @@ CREATE TABLE rocpd_kernel_dispatch%suffix% (
     graph_node_id INTEGER NOT NULL DEFAULT 0, -- since 3.0.2
     region_name_id INTEGER REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
     event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
+    replay_pass INTEGER, -- since 3.0.5
     extdata JSONB NOT NULL DEFAULT '{}' -- constant
 );
 CREATE TABLE rocpd_memory_copy%suffix% (

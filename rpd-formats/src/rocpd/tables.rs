@@ -15,69 +15,37 @@ const SINCE: &str = " -- since ";
 /// Stands in front of a column marked [`ID`] in a view.
 pub(super) const ROW_ID: &str = "id AS ";
 
-/// A version of the schema. Later ones add tables and columns to the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Version {
-    /// 3, that of the SDK 1.0.
-    First,
-    /// 3.0.2: launches of graphs, and the graphs of dispatches and copies.
-    Graphs,
-    /// 3.0.3: counters that are sampled while kernels run. Recordings have none.
-    Spm,
-    /// 3.0.4: HIP events.
-    Events,
+/// Column of the runs of replayed dispatches.
+pub(super) const REPLAY_PASS: &str = "replay_pass";
+
+/// The version of the schema that a database has: that of the options, or the first that has a place for all records of the session,
+/// so that readers of older versions read what they can. Later versions add tables and columns to the first.
+pub(super) fn schema_version(session: &Session, options: &Options) -> RocpdSchema {
+    if let Some(version) = options.rocpd_schema {
+        return version;
+    }
+    let dispatches = [&session.dispatches, &session.counted.dispatches];
+    let has_graphs = !session.graph_launches.is_empty()
+        || dispatches.iter().any(|table| !table.graph.is_empty())
+        || !session.copies.graph.is_empty();
+    if dispatches.iter().any(|table| !table.replay.is_empty()) {
+        RocpdSchema::Replays
+    } else if !session.hip_events.is_empty() {
+        RocpdSchema::Events
+    } else if has_graphs {
+        RocpdSchema::Graphs
+    } else {
+        RocpdSchema::First
+    }
 }
 
-impl Version {
-    /// Value of `schema_version` in the metadata.
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            Version::First => "3",
-            Version::Graphs => "3.0.2",
-            Version::Spm => "3.0.3",
-            Version::Events => "3.0.4",
+/// The version that a line of `schema.sql` is marked with.
+fn version_of_line(line: &str) -> RocpdSchema {
+    match line.split_once(SINCE) {
+        None => RocpdSchema::First,
+        Some((_, since)) => {
+            RocpdSchema::from_word(since).expect("`schema.sql` names versions of the list")
         }
-    }
-
-    /// The first version that has a place for all records of a session: readers of older versions read what they can.
-    pub(super) fn from_session(session: &Session) -> Version {
-        let has_graphs = !session.graph_launches.is_empty()
-            || [&session.dispatches, &session.counted.dispatches]
-                .iter()
-                .any(|table| !table.graph.is_empty())
-            || !session.copies.graph.is_empty();
-        if !session.hip_events.is_empty() {
-            Version::Events
-        } else if has_graphs {
-            Version::Graphs
-        } else {
-            Version::First
-        }
-    }
-
-    /// The version whose tables a database has: that of the options, or the first one for the session.
-    pub(super) fn from_output(session: &Session, options: &Options) -> Version {
-        match options.rocpd_schema {
-            None => Version::from_session(session),
-            Some(RocpdSchema::First | RocpdSchema::Adapters) => Version::First,
-            Some(RocpdSchema::Graphs) => Version::Graphs,
-            Some(RocpdSchema::Sampled) => Version::Spm,
-            Some(RocpdSchema::Events) => Version::Events,
-        }
-    }
-
-    /// The version that a line of `schema.sql` is marked with.
-    fn from_line(line: &str) -> Version {
-        let text = line.split_once(SINCE).map_or("3", |(_, since)| since);
-        let all = [
-            Version::First,
-            Version::Graphs,
-            Version::Spm,
-            Version::Events,
-        ];
-        all.into_iter()
-            .find(|version| version.text() == text)
-            .expect("`schema.sql` names versions of this list")
     }
 }
 
@@ -85,7 +53,7 @@ impl Version {
 struct Table {
     /// Name of the table before the suffix.
     base: &'static str,
-    since: Version,
+    since: RocpdSchema,
     columns: Vec<Column>,
 }
 
@@ -93,7 +61,7 @@ struct Column {
     /// The name in the schema, in quotes where it needs them.
     name: &'static str,
     definition: &'static str,
-    since: Version,
+    since: RocpdSchema,
     is_constant: bool,
     is_id: bool,
 }
@@ -107,7 +75,7 @@ impl Table {
         let (first, rest) = rest.split_once('\n')?;
         let lines = rest.lines().map(str::trim).take_while(|line| *line != ")");
         let columns = lines.map(|line| {
-            let since = Version::from_line(line);
+            let since = version_of_line(line);
             let line = line.split_once(SINCE).map_or(line, |(line, _)| line);
             let (is_constant, is_id) = (line.ends_with(CONSTANT), line.ends_with(ID));
             let line = line.trim_end_matches(CONSTANT).trim_end_matches(ID);
@@ -122,18 +90,18 @@ impl Table {
         });
         Some(Table {
             base,
-            since: Version::from_line(first),
+            since: RocpdSchema::from_line(first),
             columns: columns.collect(),
         })
     }
 
     /// The columns that the table has in a version.
-    fn columns(&self, version: Version) -> impl Iterator<Item = &Column> {
+    fn columns(&self, version: RocpdSchema) -> impl Iterator<Item = &Column> {
         let columns = self.columns.iter();
         columns.filter(move |column| column.since <= version)
     }
 
-    fn create(&self, layout: Layout, version: Version) -> String {
+    fn create(&self, layout: Layout, version: RocpdSchema) -> String {
         let mut columns: Vec<&Column> = self.columns(version).collect();
         if layout == Layout::Rpd {
             // At the end of a row they take no space: SQLite keeps a key of integers beside the row.
@@ -146,7 +114,7 @@ impl Table {
         format!("CREATE TABLE {base}%suffix% (\n    {columns}\n);\n")
     }
 
-    fn view(&self, version: Version) -> String {
+    fn view(&self, version: RocpdSchema) -> String {
         let shown = |column: &Column| {
             if column.is_id {
                 format!("{ROW_ID}{}", column.name)
@@ -172,7 +140,7 @@ pub(super) fn columns_of(base: &str) -> Option<Vec<&'static str>> {
     let table = tables().find(|table| table.base == base)?;
     let read = table.columns.iter();
     let names = read
-        .filter(|column| column.since != Version::Spm)
+        .filter(|column| column.since != RocpdSchema::Sampled)
         .map(|column| column.name.trim_matches('"'));
     Some(names.collect())
 }
@@ -184,8 +152,13 @@ pub(super) fn has_graph_columns(columns: &[String]) -> bool {
         .all(|name| columns.iter().any(|column| column == name))
 }
 
+/// Whether a table or view of dispatches with these columns has that of replays.
+pub(super) fn has_replay_column(columns: &[String]) -> bool {
+    columns.iter().any(|column| column == REPLAY_PASS)
+}
+
 /// Statements that make the tables of a version.
-pub(super) fn create(layout: Layout, version: Version) -> String {
+pub(super) fn create(layout: Layout, version: RocpdSchema) -> String {
     tables()
         .filter(|table| table.since <= version)
         .map(|table| table.create(layout, version))
@@ -193,7 +166,7 @@ pub(super) fn create(layout: Layout, version: Version) -> String {
 }
 
 /// Statements that make the views by whose names readers find the tables: their columns stand in the order of the original.
-pub(super) fn views(version: Version) -> impl Iterator<Item = String> {
+pub(super) fn views(version: RocpdSchema) -> impl Iterator<Item = String> {
     tables()
         .filter(move |table| table.since <= version)
         .map(move |table| table.view(version))
@@ -245,16 +218,17 @@ mod tests {
     #[test]
     fn both_layouts_have_the_same_columns_and_equal_views() {
         for version in [
-            Version::First,
-            Version::Graphs,
-            Version::Spm,
-            Version::Events,
+            RocpdSchema::First,
+            RocpdSchema::Graphs,
+            RocpdSchema::Sampled,
+            RocpdSchema::Events,
+            RocpdSchema::Replays,
         ] {
             check_layouts(version);
         }
     }
 
-    fn check_layouts(version: Version) {
+    fn check_layouts(version: RocpdSchema) {
         let [rpd, original] = [Layout::Rpd, Layout::Original].map(|layout| {
             let connection = connection();
             let views: String = views(version).map(|view| view + ";\n").collect();
@@ -277,17 +251,18 @@ mod tests {
 
     #[test]
     fn first_version_has_nothing_of_later_ones() {
-        let first = create(Layout::Original, Version::First);
+        let first = create(Layout::Original, RocpdSchema::First);
         for later in [
             "graph_exec_id",
             "rocpd_graph_launch",
             "rocpd_hip_event",
             "xcc",
+            "replay_pass",
         ] {
             assert!(!first.contains(later), "{later}");
-            assert!(create(Layout::Original, Version::Events).contains(later));
+            assert!(create(Layout::Original, RocpdSchema::Replays).contains(later));
         }
-        assert!(!create(Layout::Original, Version::Graphs).contains("rocpd_hip_event"));
+        assert!(!create(Layout::Original, RocpdSchema::Graphs).contains("rocpd_hip_event"));
     }
 
     #[test]
@@ -295,8 +270,8 @@ mod tests {
         let connection = connection();
         let names = names();
         let run = |sql: &str| connection.execute_batch(&names.fill_in(sql)).expect(sql);
-        run(&create(Layout::Rpd, Version::First));
-        views(Version::First).for_each(|view| run(&view));
+        run(&create(Layout::Rpd, RocpdSchema::First));
+        views(RocpdSchema::First).for_each(|view| run(&view));
         for table in ["rocpd_region", "rocpd_sample"] {
             let sql = format!("EXPLAIN QUERY PLAN SELECT * FROM {table} WHERE event_id = 5");
             let plan: String = connection

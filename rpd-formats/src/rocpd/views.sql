@@ -73,6 +73,7 @@ CREATE VIEW kernels AS
         y.group_segment_size AS static_lds_size, y.private_segment_size AS static_scratch_size, e.stack_id,
         e.parent_stack_id, e.correlation_id AS corr_id
     -- graphs: , k.graph_exec_id, k.graph_node_id
+    -- replays: , k.replay_pass
     FROM rocpd_kernel_dispatch k
         JOIN rocpd_info_agent a ON a.id = k.agent_id AND a.guid = k.guid
         JOIN rocpd_event e ON e.id = k.event_id AND e.guid = k.guid
@@ -173,6 +174,7 @@ CREATE VIEW counters_collection AS
         i.symbol AS counter_symbol, i.component, i.description, i.block, i.expression, i.value_type,
         i.id AS counter_id, sum(v.value) AS value, k.start, k."end", i.is_constant, i.is_derived,
         k."end" - k.start AS duration, c.string AS category, k.nid, e.extdata, y.code_object_id
+    -- replays: , k.replay_pass
     FROM rocpd_pmc_event v
         JOIN rocpd_info_pmc i ON i.id = v.pmc_id AND i.guid = v.guid
         JOIN rocpd_event e ON e.id = v.event_id AND e.guid = v.guid
@@ -183,16 +185,19 @@ CREATE VIEW counters_collection AS
         JOIN rocpd_info_thread t ON t.id = k.tid AND t.guid = k.guid
         LEFT JOIN rocpd_string r ON r.id = k.region_name_id AND r.guid = k.guid
         LEFT JOIN rocpd_string c ON c.id = e.category_id AND c.guid = e.guid
-    GROUP BY v.guid, k.dispatch_id, i.name, k.agent_id;
+    -- Each run of a replayed dispatch has an event of its own.
+    GROUP BY v.guid, k.dispatch_id, i.name, k.agent_id, e.id;
 -- These three leave out what ends before it begins, or lasts longer than ten years.
 CREATE VIEW top_kernels AS
     SELECT y.display_name AS name, count(*) AS total_calls, sum(k."end" - k.start) / 1000.0 AS total_duration,
         sum(k."end" - k.start) / count(*) / 1000.0 AS average,
         sum(k."end" - k.start) * 100.0 / (
             SELECT sum("end" - start) FROM rocpd_kernel_dispatch WHERE "end" - start BETWEEN 0 AND 315360000000000000
+    -- replays: AND coalesce(replay_pass, 0) = 0
         ) AS percentage
     FROM rocpd_kernel_dispatch k JOIN rocpd_info_kernel_symbol y ON y.id = k.kernel_id AND y.guid = k.guid
     WHERE k."end" - k.start BETWEEN 0 AND 315360000000000000
+    -- replays: AND coalesce(k.replay_pass, 0) = 0
     GROUP BY y.display_name
     ORDER BY total_duration DESC;
 CREATE VIEW busy AS
@@ -209,6 +214,7 @@ CREATE VIEW top AS
     WITH record AS (
         SELECT y.display_name AS name, k."end" - k.start AS duration
         FROM rocpd_kernel_dispatch k JOIN rocpd_info_kernel_symbol y ON y.id = k.kernel_id AND y.guid = k.guid
+    -- replays: WHERE coalesce(k.replay_pass, 0) = 0
         UNION ALL
         SELECT s.string, m."end" - m.start
         FROM rocpd_memory_copy m JOIN rocpd_string s ON s.id = m.name_id AND s.guid = m.guid

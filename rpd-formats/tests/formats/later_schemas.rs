@@ -47,10 +47,33 @@ fn database_of_the_first_schema_has_nothing_to_leave_out() {
     assert_eq!(notes(&[]), Vec::<String>::new());
 }
 
+/// sdk-newer-68 and sdk-newer-69
+#[test]
+fn runs_of_replayed_dispatches_are_read() {
+    let all = session(&[]).dispatches.len();
+    let add = "ALTER TABLE rocpd_kernel_dispatch% ADD COLUMN replay_pass INTEGER";
+    let pipe = "ALTER TABLE rocpd_kernel_dispatch% ADD COLUMN pipe_id INTEGER DEFAULT -1";
+    for changes in [&[add][..], &[pipe, add]] {
+        let without = session(changes);
+        assert_eq!(without.ledger.notes, Vec::<String>::new());
+        assert!(without.dispatches.replay.is_empty());
+        assert_eq!(without.dispatches.len(), all);
+    }
+    let fill = "UPDATE rocpd_kernel_dispatch% SET replay_pass = id % 3";
+    let with = session(&[add, fill]);
+    assert_eq!(with.ledger.notes, Vec::<String>::new());
+    assert_eq!(with.dispatches.len(), all);
+    let passes: Vec<_> = (0..all)
+        .filter_map(|index| with.dispatches.replay_pass(index))
+        .collect();
+    assert_eq!(passes.len(), all);
+    assert!(passes.iter().all(|pass| *pass < 3) && passes.contains(&0));
+}
+
 #[test]
 fn each_column_of_a_later_schema_is_counted_where_it_has_values() {
     let dispatches = session(&[]).dispatches.len();
-    for (column, absent) in [("replay_pass", "NULL"), ("pipe_id", "-1")] {
+    for (column, absent) in [("pipe_id", "-1")] {
         let add = format!(
             "ALTER TABLE rocpd_kernel_dispatch% ADD COLUMN {column} INTEGER DEFAULT {absent}"
         );

@@ -11,6 +11,7 @@ use super::handler::Handler;
 use super::memory::Memory;
 use super::processor::Processor;
 use super::queue::Queue;
+use super::replay::Submissions;
 use super::signal::SignalPool;
 use super::svm::ManagedMemory;
 use super::wake::Event;
@@ -59,6 +60,8 @@ pub(crate) struct Machine {
     pub(crate) copy_profiling: AtomicBool,
     /// For each GPU the gate that its kernels pass.
     pub(crate) gates: Vec<Gate>,
+    /// For each GPU the submissions of packets to it.
+    pub(crate) submissions: Vec<Submissions>,
     processors: Vec<OnceLock<&'static Processor>>,
     engines: Vec<OnceLock<&'static Engine>>,
 }
@@ -81,6 +84,7 @@ impl Machine {
             runtime_users: AtomicU32::new(0),
             copy_profiling: AtomicBool::new(false),
             gates: (0..gpus).map(|_| Gate::default()).collect(),
+            submissions: (0..gpus).map(|_| Submissions::default()).collect(),
             processors: (0..gpus * processors_per_gpu())
                 .map(|_| OnceLock::new())
                 .collect(),

@@ -458,6 +458,12 @@ impl Memory {
         }
     }
 
+    /// All allocations.
+    pub(crate) fn all(&self) -> Vec<Arc<Allocation>> {
+        let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
+        maps.allocations.values().map(Arc::clone).collect()
+    }
+
     /// Allocation that contains an address.
     pub(crate) fn find(&self, address: usize) -> Option<Arc<Allocation>> {
         self.find_before(address, Allocation::mapped_end)

@@ -17,6 +17,7 @@ pub(crate) mod memory;
 pub(crate) mod observe;
 pub(crate) mod processor;
 pub(crate) mod queue;
+pub(crate) mod replay;
 pub(crate) mod signal;
 pub(crate) mod svm;
 pub(crate) mod thread;

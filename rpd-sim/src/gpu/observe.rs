@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use super::aql::KernelDispatchPacket;
 use super::svm::Cause;
+use super::replay::Candidate;
 use rpd_gfx::device::Device;
 use rpd_gfx::perf;
 
@@ -259,6 +260,16 @@ pub(crate) trait Observer: Send + Sync {
     /// A packet is about to become visible to the processor; on the thread that rings the doorbell.
     fn dispatch_enqueued(&self, dispatch: &DispatchInfo<'_>) -> Token {
         0
+    }
+    /// Whether dispatches may be given to [`Observer::replay`].
+    fn replays(&self) -> bool {
+        false
+    }
+    /// May run a dispatch, any number of times, in place of the processor; on the thread that rings the doorbell, which has
+    /// rung for nothing else. Returns begin and end of the last run in device ticks; `None` leaves the dispatch to the processor,
+    /// and [`Observer::dispatch_enqueued`] follows.
+    fn replay(&self, dispatch: &DispatchInfo<'_>, candidate: &Candidate<'_>) -> Option<(u64, u64)> {
+        None
     }
     /// Whether kernels of a queue's GPU run one after the other, counted or not; on the processor's thread before
     /// each dispatch.

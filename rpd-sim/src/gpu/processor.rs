@@ -1,5 +1,6 @@
 //! Packet processors: the hardware queues, each a thread that consumes the packets of its HSA queues.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -21,6 +22,10 @@ const TURN: usize = 16;
 /// Interval at which a blocked processor looks at signals again: a kernel may change a signal's memory without waking
 /// anyone.
 const RECHECK: Duration = Duration::from_millis(1);
+
+thread_local! {
+    static IS_PROCESSOR: Cell<bool> = const { Cell::new(false) };
+}
 
 /// A hardware queue.
 pub(crate) struct Processor {
@@ -89,6 +94,7 @@ impl Processor {
 
     fn run(&self) {
         self.tid.store(current_tid(), Ordering::Relaxed);
+        IS_PROCESSOR.set(true);
         let event = &machine().events[self.thread];
         let mut queues = Vec::new();
         loop {
@@ -146,39 +152,17 @@ impl Processor {
                 let packet: KernelDispatchPacket = unsafe { queue.packet(index) };
                 // Taken before the kernel runs, because the slot is free for another packet as soon as that has ended.
                 let token = queue.take_token(index);
-                let observer = observe::get();
-                let counted = token != 0 && observer.is_some_and(|o| o.counts(token));
-                let records = observer
-                    .filter(|_| token != 0)
-                    .and_then(|o| o.records(token));
-                let traced = records.as_ref().is_some_and(|r| r.engines != 0);
-                let serialised = observer.is_some_and(|o| o.serialises(&queue.info()));
-                // Counters and traces are per device: those of a kernel that ran beside would be added.
-                let alone = counted || traced || serialised;
-                let gate = &machine().gates[self.gpu];
-                let Some(pass) = gate.enter(alone, queue.stop_flag()) else {
-                    // Packets of a stopped queue never complete.
+                let signal = packet.completion_signal;
+                if let Some(ticks) = queue.take_executed(index) {
+                    retire(queue, index, signal, token, Results::default(), ticks);
                     return Step::Progress;
-                };
-                let start = clock::ticks();
-                let watch = exec::Watch {
-                    counted,
-                    records,
-                    hardware_queue: self.index as u32,
-                };
-                let outcome = exec::run(queue, index, &packet, watch);
-                let end = clock::ticks();
-                // Others may run while this kernel's results are delivered.
-                drop(pass);
-                match outcome {
-                    Ok(exec::Outcome::Done { results, time }) => {
-                        let signal = packet.completion_signal;
-                        // The device has no other load: what the host runs meanwhile is not part of the kernel's time.
-                        let end = end.min(start + clock::duration_to_ticks(time));
-                        retire(queue, index, signal, token, results, (start, end))
+                }
+                match execute(queue, index, &packet, token, self.index as u32) {
+                    Ok(Some((results, ticks))) => {
+                        retire(queue, index, signal, token, results, ticks)
                     }
-                    // The queue was stopped by the program, which wants no completion of what it gave up.
-                    Ok(exec::Outcome::GivenUp) => {}
+                    // Packets of a stopped queue never complete: the program wants no completion of what it gave up.
+                    Ok(None) => {}
                     Err(fault) => stop(queue, fault),
                 }
                 Step::Progress
@@ -296,6 +280,53 @@ impl Processor {
     }
 }
 
+/// Runs the kernel of a dispatch on the calling thread. Returns the results, and begin and end in device ticks; `None` when the
+/// queue was stopped before it had ended.
+pub(super) fn execute(
+    queue: &'static Queue,
+    index: u64,
+    packet: &KernelDispatchPacket,
+    token: Token,
+    hardware_queue: u32,
+) -> Result<Option<(Results, (u64, u64))>, Fault> {
+    let observer = observe::get();
+    let counted = token != 0 && observer.is_some_and(|o| o.counts(token));
+    let records = observer
+        .filter(|_| token != 0)
+        .and_then(|o| o.records(token));
+    let traced = records.as_ref().is_some_and(|r| r.engines != 0);
+    let serialised = observer.is_some_and(|o| o.serialises(&queue.info()));
+    // Counters and traces are per device: those of a kernel that ran beside would be added.
+    let alone = counted || traced || serialised;
+    let gate = &machine().gates[queue.agent().index - 1];
+    let Some(pass) = gate.enter(alone, queue.stop_flag()) else {
+        return Ok(None);
+    };
+    let start = clock::ticks();
+    let watch = exec::Watch {
+        counted,
+        records,
+        hardware_queue,
+    };
+    let outcome = exec::run(queue, index, packet, watch);
+    let end = clock::ticks();
+    // Others may run while this kernel's results are delivered.
+    drop(pass);
+    Ok(match outcome? {
+        exec::Outcome::Done { results, time } => {
+            // The device has no other load: what the host runs meanwhile is not part of the kernel's time.
+            let end = end.min(start + clock::duration_to_ticks(time));
+            Some((results, (start, end)))
+        }
+        exec::Outcome::GivenUp => None,
+    })
+}
+
+/// Whether the calling thread processes packets.
+pub(super) fn is_current_thread() -> bool {
+    IS_PROCESSOR.get()
+}
+
 /// The wait for a dependency of a barrier packet: for zero. `None` for a null or destroyed signal, which counts as
 /// absent.
 fn term(handle: u64) -> Option<Term> {
@@ -344,7 +375,7 @@ fn retire(
 }
 
 /// Stops a queue on an error and calls the program's error callback on the handler's thread.
-fn stop(queue: &'static Queue, fault: Fault) {
+pub(super) fn stop(queue: &'static Queue, fault: Fault) {
     queue.fail();
     // Counts as a completion, so that the queue is not destroyed before its error callback has been called.
     queue.deferred.fetch_add(1, Ordering::AcqRel);

@@ -1,7 +1,7 @@
 //! User-mode queues: rings of AQL packets that a doorbell submits.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLockReadGuard};
 
 use super::agents::{self, Agent, PoolKind};
 use super::aql::{
@@ -12,6 +12,7 @@ use super::machine::{machine, processors_per_gpu};
 use super::memory::Use;
 use super::observe::{self, DispatchInfo, Observer, QueueInfo, Token};
 use super::processor::Processor;
+use super::replay::{Candidate, Turn};
 use super::signal::Signal;
 use rpd_gfx::isa::WaveSync;
 
@@ -65,6 +66,8 @@ pub(crate) struct Queue {
     doorbell_end: Mutex<u64>,
     ready: AtomicU64,
     tokens: Box<[AtomicU64]>,
+    /// Index of a packet whose kernel has run already, with begin and end in device ticks.
+    executed: Mutex<Option<(u64, (u64, u64))>>,
     state: AtomicU32,
     stopping: AtomicBool,
     /// Whether the processor works on a packet of this queue at present.
@@ -214,6 +217,7 @@ impl Queue {
                 doorbell_end: Mutex::new(0),
                 ready: AtomicU64::new(0),
                 tokens: (0..config.size).map(|_| AtomicU64::new(UNSEEN)).collect(),
+                executed: Mutex::default(),
                 state: AtomicU32::new(QueueState::Active as u32),
                 stopping: AtomicBool::new(false),
                 busy: AtomicBool::new(false),
@@ -434,8 +438,24 @@ impl Queue {
         }
     }
 
+    /// Begin and end of a packet whose kernel has run already, in device ticks.
+    pub(crate) fn take_executed(&self, index: u64) -> Option<(u64, u64)> {
+        let mut executed = self.executed.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(executed.take_if(|(known, _)| *known == index)?.1)
+    }
+
+    /// Whether all submitted packets are processed, and their completions delivered. Stopped queues are idle.
+    pub(crate) fn is_idle(&self) -> bool {
+        if self.processor.is_none() || !self.is_active() {
+            return true;
+        }
+        self.amd.read_dispatch_id.load(Ordering::SeqCst) >= self.ready()
+            && !self.busy.load(Ordering::SeqCst)
+            && self.deferred.load(Ordering::SeqCst) == 0
+    }
+
     /// The doorbell: submits all packets up to `last`, as far as they are written.
-    pub(crate) fn ring(&self, last: i64) {
+    pub(crate) fn ring(&'static self, last: i64) {
         if let Some(intercept) = self.intercept.get() {
             intercept.ring();
             return;
@@ -446,9 +466,8 @@ impl Queue {
         let last = last as u64;
         // Packets of other queues (intercepted, soft) are observed where they are processed, or not at all.
         let observer = observe::get().filter(|_| self.processor.is_some());
-        if let Some(observer) = observer {
-            self.observe_up_to(observer, last);
-        }
+        // Held until the packets are submitted: no replay may begin in between.
+        let _turn = observer.and_then(|observer| self.observe_up_to(observer, last));
         let mut end = self
             .doorbell_end
             .lock()
@@ -479,15 +498,20 @@ impl Queue {
         self.header(index).load(Ordering::Acquire) & 0xff != packet_type::INVALID
     }
 
-    /// Passes the written packets that end with `last` to the observer: those the ringing thread wrote.
-    fn observe_up_to(&self, observer: &dyn Observer, last: u64) {
+    /// Passes the written packets that end with `last` to the observer: those the ringing thread wrote. With replays, the result
+    /// keeps them away.
+    fn observe_up_to(
+        &'static self,
+        observer: &dyn Observer,
+        last: u64,
+    ) -> Option<Turn<RwLockReadGuard<'static, ()>>> {
         let unseen = |index: u64| {
             self.is_written(index)
                 && self.tokens[(index & self.mask) as usize].load(Ordering::Acquire) == UNSEEN
         };
         // Another thread has reported these packets, and has rung or will.
         if last < self.ready() || !unseen(last) {
-            return;
+            return None;
         }
         // The ringing thread wrote the packets just before `last`; earlier ones belong to threads that report them on
         // their own thread, with their own correlation id.
@@ -495,6 +519,7 @@ impl Queue {
         while first > self.ready() && unseen(first - 1) {
             first -= 1;
         }
+        let mut turn = None;
         for index in first..=last {
             let slot = &self.tokens[(index & self.mask) as usize];
             // Two threads may ring for the same packet.
@@ -502,19 +527,35 @@ impl Queue {
             if claim.is_err() {
                 continue;
             }
-            let mut token = 0;
-            if self.header(index).load(Ordering::Acquire) & 0xff == packet_type::KERNEL_DISPATCH {
-                // SAFETY: the packet is written and cannot be processed before its slot has a token.
-                let packet: KernelDispatchPacket = unsafe { self.packet(index) };
-                token = observer.dispatch_enqueued(&DispatchInfo {
-                    queue: self.info(),
-                    packet_id: index,
-                    packet: &packet,
+            let is_dispatch =
+                self.header(index).load(Ordering::Acquire) & 0xff == packet_type::KERNEL_DISPATCH;
+            // SAFETY: the packet is written and cannot be processed before its slot has a token.
+            let packet: Option<KernelDispatchPacket> =
+                is_dispatch.then(|| unsafe { self.packet(index) });
+            let dispatch = packet.as_ref().map(|packet| DispatchInfo {
+                queue: self.info(),
+                packet_id: index,
+                packet,
+            });
+            if observer.replays() && turn.is_none() {
+                let alone = dispatch.as_ref().filter(|_| first == last);
+                let ticks = alone.and_then(|dispatch| {
+                    let candidate = Candidate::new(self, index, dispatch.packet);
+                    observer.replay(dispatch, &candidate)
                 });
+                if let Some(ticks) = ticks {
+                    let executed = self.executed.lock();
+                    *executed.unwrap_or_else(PoisonError::into_inner) = Some((index, ticks));
+                    slot.store(0, Ordering::Release);
+                    return None;
+                }
+                turn = machine().submissions[self.agent.index - 1].share();
             }
+            let token = dispatch.map_or(0, |dispatch| observer.dispatch_enqueued(&dispatch));
             // Two values stand for states of the slot, so that a token must be smaller.
             slot.store(token.min(CLAIMED - 1), Ordering::Release);
         }
+        turn
     }
 }
 

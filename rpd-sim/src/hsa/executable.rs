@@ -107,6 +107,22 @@ impl Executable {
     }
 }
 
+/// Address and size of the writable variables of the code that is loaded on an agent.
+pub(crate) fn writable_variables(agent: usize) -> Vec<(usize, usize)> {
+    let executables: Vec<_> = lock(&state().executables).values().cloned().collect();
+    let symbols = executables.iter().flat_map(|one| one.symbols());
+    let of_agent = symbols.filter(|symbol| symbol.agent.index == agent);
+    of_agent
+        .filter_map(|symbol| match symbol.kind {
+            SymbolKind::Variable {
+                size,
+                is_writable: true,
+            } => Some((symbol.address as usize, size as usize)),
+            SymbolKind::Variable { .. } | SymbolKind::Kernel { .. } => None,
+        })
+        .collect()
+}
+
 /// Whether the process has begun to exit. Its other threads run until its very end and may launch the kernels that they
 /// have: code objects that are unloaded from then on are reported as unloaded, but stay in memory.
 pub(crate) fn exiting() -> bool {

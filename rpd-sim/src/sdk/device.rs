@@ -28,13 +28,14 @@ use rocprofiler_sdk_sys::{
 
 use super::context_records::{ContextRecords, masks, report, see};
 use super::{
-    agents, clock, codeobj, context, correlation::Use, counting, graphs, kfd, pc_sampling, scratch,
-    state, thread, thread_trace,
+    agents, clock, codeobj, context, correlation::Use, counting, graphs, kfd, pc_sampling, replay,
+    scratch, state, thread, thread_trace,
 };
 use crate::gpu::observe::{
     self, CodeObjectInfo, CopyDirection, CopyInfo, DispatchInfo, Interval, Observer, QueueInfo,
     ScratchInfo, Token,
 };
+use crate::gpu::replay::Candidate;
 use rpd_gfx::perf;
 
 /// Size in bytes of the part of the dispatch info that has a meaning.
@@ -48,7 +49,11 @@ static NEXT_DISPATCH: AtomicU64 = AtomicU64::new(1);
 static QUEUES: RwLock<Option<HashMap<u64, u64>>> = RwLock::new(None);
 static NEXT_QUEUE: AtomicU64 = AtomicU64::new(1);
 
-struct Provider;
+/// The observer of the device.
+pub(super) struct Provider;
+
+/// The observer as a value.
+pub(super) static PROVIDER: Provider = Provider;
 
 /// Sets the device's observer if a context traces or counts device work.
 pub(crate) fn install() {
@@ -64,6 +69,7 @@ pub(crate) fn install() {
     if counting::configured()
         || pc_sampling::configured()
         || thread_trace::configured()
+        || replay::configured()
         || kfd::KINDS
             .into_iter()
             .any(|kind| context::any(CallbackKind::NONE, kind))
@@ -74,7 +80,7 @@ pub(crate) fn install() {
         // What a program loaded before a tool was attached comes first, so that its kernels are known to the first dispatch
         // that is observed; then what was loaded meanwhile.
         report_loaded();
-        observe::set(&Provider);
+        observe::set(&PROVIDER);
         report_loaded();
     }
 }
@@ -165,6 +171,35 @@ pub(super) fn queue_id(queue: &QueueInfo) -> QueueId {
     QueueId { handle }
 }
 
+fn next_dispatch() -> u64 {
+    NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The description of a dispatch for tools.
+fn describe(dispatch: &DispatchInfo<'_>, dispatch_id: u64) -> Info {
+    let packet = dispatch.packet;
+    Info {
+        size: INFO_BYTES,
+        agent_id: agents::of_handle(dispatch.queue.agent),
+        queue_id: queue_id(&dispatch.queue),
+        kernel_id: codeobj::kernel_id(packet.kernel_object),
+        dispatch_id,
+        private_segment_size: packet.private_segment_size,
+        group_segment_size: packet.group_segment_size,
+        workgroup_size: Dim3 {
+            x: packet.workgroup_size_x.into(),
+            y: packet.workgroup_size_y.into(),
+            z: packet.workgroup_size_z.into(),
+        },
+        grid_size: Dim3 {
+            x: packet.grid_size_x,
+            y: packet.grid_size_y,
+            z: packet.grid_size_z,
+        },
+        ..Info::default()
+    }
+}
+
 impl Observer for Provider {
     fn queue_created(&self, queue: &QueueInfo) {
         queue_id(queue);
@@ -180,47 +215,31 @@ impl Observer for Provider {
         let (ck, bk) = (CallbackKind::KERNEL_DISPATCH, BufferKind::KERNEL_DISPATCH);
         let (enqueue, complete) = (DispatchOperation::ENQUEUE.0, DispatchOperation::COMPLETE.0);
         // Enqueueing has callbacks only; completion has callbacks and records.
-        let (begin, _) = masks(ck, enqueue, bk, enqueue);
+        // A tool may leave contexts out of a pass.
+        let running = !replay::stopped();
+        let begin = masks(ck, enqueue, bk, enqueue).0 & running;
         let (callbacks, records) = masks(ck, complete, bk, complete);
+        let (callbacks, records) = (callbacks & running, records & running);
         // The services have no kind and operation, so that their contexts are found on their own.
         let (single, whole, sampled, traced) = if state::finalized() == 0 {
             let counting = (counting::of_dispatches(), counting::of_devices());
             let (sampled, traced) = (pc_sampling::of_dispatches(), thread_trace::of_dispatches());
-            (counting.0, counting.1, sampled, traced)
+            (counting.0 & running, counting.1, sampled, traced & running)
         } else {
             (0, 0, 0, 0)
         };
+        let reserved = replay::take_reserved();
         // Token 0: the device does not report this dispatch again.
         if begin | callbacks | records | single | whole | sampled | traced == 0 {
             return 0;
         }
         // Ids are given only to dispatches that a context traces.
-        let dispatch_id = NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed);
+        let dispatch_id = reserved.unwrap_or_else(next_dispatch);
         let id = Use::current();
         let tid = thread::current();
-        let packet = dispatch.packet;
         let mut payload = DispatchPayload {
             size: size_of::<DispatchPayload>() as u64,
-            dispatch_info: Info {
-                size: INFO_BYTES,
-                agent_id: agents::of_handle(dispatch.queue.agent),
-                queue_id: queue_id(&dispatch.queue),
-                kernel_id: codeobj::kernel_id(packet.kernel_object),
-                dispatch_id,
-                private_segment_size: packet.private_segment_size,
-                group_segment_size: packet.group_segment_size,
-                workgroup_size: Dim3 {
-                    x: packet.workgroup_size_x.into(),
-                    y: packet.workgroup_size_y.into(),
-                    z: packet.workgroup_size_z.into(),
-                },
-                grid_size: Dim3 {
-                    x: packet.grid_size_x,
-                    y: packet.grid_size_y,
-                    z: packet.grid_size_z,
-                },
-                ..Info::default()
-            },
+            dispatch_info: describe(dispatch, dispatch_id),
             ..DispatchPayload::default()
         };
         let request = RequestKind::KERNEL_DISPATCH;
@@ -259,10 +278,13 @@ impl Observer for Provider {
                     }),
             });
         let agent = crate::gpu::agents::agent(dispatch.queue.agent).map_or(0, |agent| agent.index);
-        let traced = thread_trace::choose(agent, id.internal, &info, |context| {
+        let external = |context| {
             let seen = seen.iter().find(|seen| seen.index == context);
             seen.map_or(0, |seen| seen.external)
-        });
+        };
+        let traced = (traced != 0)
+            .then(|| thread_trace::choose(agent, id.internal, &info, external))
+            .flatten();
         report_phase(Phase::EXIT, &mut seen);
         let payload = Payload::Dispatch(payload);
         Work {
@@ -278,6 +300,16 @@ impl Observer for Provider {
             traced,
         }
         .start()
+    }
+
+    fn replays(&self) -> bool {
+        replay::configured()
+    }
+
+    fn replay(&self, dispatch: &DispatchInfo<'_>, candidate: &Candidate<'_>) -> Option<(u64, u64)> {
+        replay::attempt(dispatch, candidate, |dispatch| {
+            describe(dispatch, next_dispatch())
+        })
     }
 
     fn serialises(&self, queue: &QueueInfo) -> bool {

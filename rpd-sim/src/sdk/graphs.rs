@@ -70,7 +70,8 @@ const fn entry(
 
 /// Puts the wrappers in front of the runtime, and behind tracing wrappers, when a context has the kind.
 pub(crate) fn install(slots: &[Slot]) {
-    if !context::any(KIND, BufferKind::HIP_GRAPH) {
+    // A dispatch of a graph is not replayed.
+    if !context::any(KIND, BufferKind::HIP_GRAPH) && !super::replay::configured() {
         return;
     }
     let Some(operations) = names::buffer_operations(BufferKind::HIP_RUNTIME_API) else {
@@ -105,6 +106,11 @@ pub(crate) fn count_dispatch() {
             *count += 1;
         }
     });
+}
+
+/// Whether the calling thread launches a graph.
+pub(crate) fn is_launching() -> bool {
+    LAUNCHES.with_borrow(|launches| !launches.is_empty())
 }
 
 fn payload(exec: u64, id: u64) -> Payload {
@@ -201,7 +207,10 @@ fn launched(exec: u64, agent: impl FnOnce() -> AgentId, call: impl FnOnce() -> u
         0
     };
     if mask | records == 0 {
-        return call();
+        LAUNCHES.with_borrow_mut(|launches| launches.push(0));
+        let status = call();
+        LAUNCHES.with_borrow_mut(|launches| launches.pop());
+        return status;
     }
     let known = {
         let ids = IDS.lock().unwrap_or_else(|e| e.into_inner());

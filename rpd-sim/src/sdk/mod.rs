@@ -41,6 +41,7 @@ pub(crate) mod pc_records;
 pub(crate) mod pc_sampling;
 pub(crate) mod register;
 pub(crate) mod registration_library;
+pub(crate) mod replay;
 pub(crate) mod runtime;
 pub(crate) mod scratch;
 pub(crate) mod service;

@@ -334,6 +334,14 @@ mod tests {
             names(CallbackKind::HIP_EVENT),
             ["HIP_EVENT_NONE", "HIP_EVENT_RECORD", "HIP_EVENT_WAIT"]
         );
+        assert_eq!(
+            names(CallbackKind::KERNEL_REPLAY),
+            [
+                "KERNEL_REPLAY_NONE",
+                "KERNEL_REPLAY_CONFIG",
+                "KERNEL_REPLAY_PASS"
+            ]
+        );
     }
 
     #[test]

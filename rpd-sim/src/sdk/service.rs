@@ -12,7 +12,7 @@ use rocprofiler_sdk_sys::{
 use super::{
     buffer,
     context::{self, Callback, MAX_OPERATIONS},
-    names, state, version,
+    names, replay, state, version,
 };
 
 /// Indices of the selected operations; all operations of the kind for a null list or a length of 0.
@@ -63,10 +63,6 @@ pub unsafe extern "C" fn rocprofiler_configure_callback_tracing_service(
     if kind.0 == 0 || kind.0 >= version::current().callback_kinds() {
         return Status::ERROR_KIND_NOT_FOUND;
     }
-    if kind == CallbackKind::KERNEL_REPLAY {
-        // The kind has a name, and no dispatch is replayed.
-        return Status::ERROR_NOT_IMPLEMENTED;
-    }
     let Some(function) = callback else {
         return Status::ERROR_INVALID_ARGUMENT;
     };
@@ -76,6 +72,10 @@ pub unsafe extern "C" fn rocprofiler_configure_callback_tracing_service(
     let domain = names::callback_operations(kind);
     match self::operations(domain, operations, operations_count) {
         Err(status) => status,
+        // One context of the process has it.
+        Ok(_) if kind == CallbackKind::KERNEL_REPLAY && !replay::claim(context) => {
+            Status::ERROR_SERVICE_ALREADY_CONFIGURED
+        }
         Ok(list)
             if context.add_callback(
                 kind,

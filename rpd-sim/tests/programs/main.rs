@@ -9,5 +9,6 @@ mod hsa_names;
 mod inside;
 mod lifecycle;
 mod links;
+mod replay;
 mod rocm_smi;
 mod seed;

@@ -8,7 +8,8 @@ use super::RecordHeader;
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Dispatch {
-    /// Head of the record. `aux` is not used: 0.
+    /// Head of the record. `aux`: of a dispatch that the provider ran several times on the same input, the number of the run,
+    /// from 1; otherwise 0.
     pub header: RecordHeader,
     /// Id of the thread that submitted the dispatch.
     pub thread: u64,

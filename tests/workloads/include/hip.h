@@ -54,6 +54,7 @@ hipError_t hipHostUnregister(void *pointer);
 hipError_t hipMallocManaged(void **pointer, size_t size, unsigned int flags);
 hipError_t hipMemPrefetchAsync(const void *pointer, size_t count, int device, hipStream_t stream);
 hipError_t hipMemAdvise(const void *pointer, size_t count, unsigned int advice, int device);
+hipError_t hipExtMallocWithFlags(void **pointer, size_t size, unsigned int flags);
 hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream);
 hipError_t hipFreeAsync(void *pointer, hipStream_t stream);
 hipError_t hipMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height);

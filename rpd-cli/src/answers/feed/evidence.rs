@@ -1,8 +1,10 @@
 //! Values of counters and PC samples for answers, and which recordings are there for these alone.
 
+use std::rc::Rc;
+
 use rpd_analysis::records::{Counted, Sampled};
-use rpd_core::session::Session;
 use rpd_core::session::hot::{HotBuilder, HotLine, HotPlace, Tally};
+use rpd_core::session::{FirstPasses, Session};
 
 use super::{Part, is_plausible, rank};
 
@@ -41,6 +43,7 @@ impl Part {
     pub(super) fn counted(&self) -> impl Iterator<Item = Counted> + '_ {
         let counted = &self.session.counted;
         let table = &counted.dispatches;
+        let first_passes = Rc::new(FirstPasses::new(counted));
         let known = counted.indices().filter_map(move |index| {
             let gpu = *self.gpus.get(&table.agent[index])?;
             let (name, _, _) = self.kernel(table, index)?;
@@ -56,6 +59,10 @@ impl Part {
             let chunks = counted
                 .values_of(index)
                 .chunk_by(|a, b| a.counter == b.counter);
+            // A dispatch that was replayed has one value of each counter.
+            let first_passes = Rc::clone(&first_passes);
+            let chunks = chunks
+                .filter(move |values| first_passes.is_first(counted, index, values[0].counter));
             chunks.map(move |values| Counted {
                 name,
                 gpu,

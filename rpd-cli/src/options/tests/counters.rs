@@ -131,8 +131,8 @@ fn counter_options_refuse_malformed_values() {
     );
 }
 
-/// Checks those of command-line-133 to command-line-150 that end with a status: rpd does not have these features, and
-/// refuses them by name with that status.
+/// Checks those of command-line-133 to command-line-150 that end with a status: features that rpd does not have, or that are not
+/// allowed as they are given, are refused by name with that status.
 #[test]
 fn options_without_support_are_refused_with_the_status_of_their_case() {
     for (case, line, status) in [

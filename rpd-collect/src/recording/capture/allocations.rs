@@ -6,6 +6,7 @@ use rpd_spool::capture::{
 use zerocopy::IntoBytes as _;
 
 use super::state::STATE;
+use super::watch::Hole;
 use super::{Begun, order, stored};
 
 /// Adds memory that the call has allocated, or removes memory that it has freed.
@@ -124,7 +125,15 @@ pub(super) fn allocated(begun: &mut Begun, base: u64, size: u64, kind: u32, flag
         kind,
         flags,
     };
-    STATE.with(|state| state.allocated(made));
+    STATE.with(|state| {
+        state.allocated(made);
+        let hole = match begun.number {
+            number::hipExtMallocWithFlags if flags != 0 => Hole::FineGrained,
+            number::hipMemMap => Hole::Mapped,
+            _ => return,
+        };
+        state.set_hole(base, hole);
+    });
     begun
         .items
         .add(item::ALLOCATION, NO_ARGUMENT, made.as_bytes());

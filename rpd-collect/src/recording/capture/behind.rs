@@ -18,7 +18,8 @@ const MOST: usize = 1024;
 
 /// Whether memory is taken as arguments of launches point to it.
 fn follows_arguments() -> bool {
-    options().is_some_and(|options| options.data && !options.snapshot && !options.pageguard)
+    super::watch::is_on()
+        || options().is_some_and(|options| options.data && !options.snapshot && !options.pageguard)
 }
 
 /// The host's `source` is copied to the address `to`, or to a variable, for which that is 0: notes the host-visible memory to which
@@ -88,6 +89,12 @@ impl CaptureState {
                 self.behind.push(found);
             }
         }
+    }
+
+    /// Whether memory of the device points to host-visible memory that is still there.
+    pub(super) fn is_any_behind(&mut self) -> bool {
+        // No launch has this number, so that none uses the memory otherwise.
+        self.behind(0).is_some()
     }
 
     /// The first memory to which memory of the device points and that the launch does not use otherwise.

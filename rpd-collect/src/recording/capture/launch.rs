@@ -9,7 +9,7 @@ use super::{Begun, LOADED, behind, configured, options, pinned, runtime};
 
 /// Kernel that the function launches. The code of a host function is loaded first: runtimes do that at the first launch, and the
 /// layout of the arguments is needed before. `is_handle`: it is a handle that the runtime has given out.
-fn launchable(function: u64, is_handle: bool) -> Option<Launchable> {
+pub(super) fn launchable(function: u64, is_handle: bool) -> Option<Launchable> {
     let known = STATE.with(|state| {
         let known = state.known_launch(function);
         known.ok_or_else(|| state.is_registered(function))
@@ -37,7 +37,7 @@ fn launchable(function: u64, is_handle: bool) -> Option<Launchable> {
 ///
 /// # Safety
 /// The pointers are what a launch of this kernel gets.
-unsafe fn pack(kernel: &Kernel, pointers: u64, extra: u64) -> Option<Vec<u8>> {
+pub(super) unsafe fn pack(kernel: &Kernel, pointers: u64, extra: u64) -> Option<Vec<u8>> {
     let mut packed = vec![0; kernel.explicit_bytes()];
     if pointers != 0 {
         let pointers = pointers as *const *const u8;
@@ -87,16 +87,19 @@ unsafe fn pack(kernel: &Kernel, pointers: u64, extra: u64) -> Option<Vec<u8>> {
     Some(packed)
 }
 
+/// Whether a launch names its kernel by a handle. Host functions go by another role.
+pub(super) fn is_by_handle(begun: &Begun) -> bool {
+    let name = begun.operation.name();
+    name.contains("ModuleLaunch") || name.contains("DrvLaunch")
+}
+
 /// Adds the kernel of a launch, and its arguments as `pack` finds them.
 pub(super) fn add_kernel(
     begun: &mut Begun,
     function: u64,
     pack: impl FnOnce(&Kernel) -> Option<Vec<u8>>,
 ) {
-    // Host functions go by another role.
-    let name = begun.operation.name();
-    let is_handle = name.contains("ModuleLaunch") || name.contains("DrvLaunch");
-    let Some(found) = launchable(function, is_handle) else {
+    let Some(found) = launchable(function, is_by_handle(begun)) else {
         begun.missing("the kernel is in no code object that was captured");
         return;
     };
@@ -126,7 +129,7 @@ pub(super) unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra:
 ///
 /// # Safety
 /// As for [`super::begin`].
-unsafe fn stream(begun: &Begun, arguments: &[u8]) -> u64 {
+pub(super) unsafe fn stream(begun: &Begun, arguments: &[u8]) -> u64 {
     if let Some(config) = begun.operation.with_role(Role::LaunchConfig) {
         let config = config.value(arguments) as *const u64;
         if !config.is_null() {

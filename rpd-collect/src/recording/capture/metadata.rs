@@ -8,7 +8,26 @@ pub(super) struct Kernel {
     pub(super) name: Vec<u8>,
     /// Offset and size of its explicit arguments, in order.
     pub(super) arguments: Vec<(u32, u32)>,
+    /// Offsets of those that are pointers to memory.
+    pub(super) pointers: Vec<u32>,
+    /// Whether it requests services of the host, or memory, while it runs.
+    pub(super) has_services: bool,
 }
+
+/// An argument of a kernel.
+enum Argument {
+    /// One of the program: offset, size, and whether it is a pointer to memory.
+    Explicit(u32, u32, bool),
+    /// One that the runtime passes: whether it gives the kernel services.
+    Hidden(bool),
+}
+
+/// Hidden arguments that are there only of kernels that use what they give: services of the host such as `printf`, and memory.
+const SERVICES: [&[u8]; 3] = [
+    b"hidden_hostcall_buffer",
+    b"hidden_printf_buffer",
+    b"hidden_heap_v1",
+];
 
 impl Kernel {
     /// Bytes of the explicit arguments.
@@ -188,6 +207,8 @@ impl<'a> Cursor<'a> {
                 let mut kernel = Kernel {
                     name: Vec::new(),
                     arguments: Vec::new(),
+                    pointers: Vec::new(),
+                    has_services: false,
                 };
                 cursor.map(|cursor, key| match key {
                     b".name" => {
@@ -197,7 +218,16 @@ impl<'a> Cursor<'a> {
                         Some(())
                     }
                     b".args" => cursor.array(|cursor| {
-                        kernel.arguments.extend(cursor.argument()?);
+                        match cursor.argument()? {
+                            Some(Argument::Explicit(offset, size, is_pointer)) => {
+                                kernel.arguments.push((offset, size));
+                                kernel.pointers.extend(is_pointer.then_some(offset));
+                            }
+                            Some(Argument::Hidden(gives_services)) => {
+                                kernel.has_services |= gives_services;
+                            }
+                            None => {}
+                        }
                         Some(())
                     }),
                     _ => cursor.skip(0),
@@ -209,9 +239,9 @@ impl<'a> Cursor<'a> {
         Some(kernels)
     }
 
-    /// Place of an explicit argument; `Some(None)` for a hidden one.
-    fn argument(&mut self) -> Option<Option<(u32, u32)>> {
-        let (mut offset, mut size, mut hidden) = (0, 0, false);
+    /// An argument; `Some(None)` for one at a place that no kernel has.
+    fn argument(&mut self) -> Option<Option<Argument>> {
+        let (mut offset, mut size, mut value_kind) = (0, 0, &b""[..]);
         self.map(|cursor, key| {
             match key {
                 b".offset" | b".size" => {
@@ -226,15 +256,19 @@ impl<'a> Cursor<'a> {
                 }
                 b".value_kind" => {
                     if let Value::Text(kind) = cursor.value()? {
-                        hidden = kind.starts_with(b"hidden_");
+                        value_kind = kind;
                     }
                 }
                 _ => cursor.skip(0)?,
             }
             Some(())
         })?;
+        if value_kind.starts_with(b"hidden_") {
+            return Some(Some(Argument::Hidden(SERVICES.contains(&value_kind))));
+        }
+        let is_pointer = value_kind == b"global_buffer";
         let believable = offset <= LONGEST && size <= LONGEST;
-        Some((!hidden && believable).then_some((offset as u32, size as u32)))
+        Some(believable.then_some(Argument::Explicit(offset as u32, size as u32, is_pointer)))
     }
 }
 
@@ -273,6 +307,8 @@ mod tests {
             let found = found.expect("the kernel");
             assert_eq!(found.arguments, [(0, 8), (8, 8), (16, 8), (24, 4), (28, 4)]);
             assert_eq!(found.explicit_bytes(), 32);
+            assert_eq!(found.pointers, [0, 8, 16]);
+            assert!(!found.has_services);
             seen += 1;
         }
         assert!(seen > 1);

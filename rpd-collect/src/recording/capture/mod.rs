@@ -25,6 +25,7 @@
 //! | `content` | hashes by which data that were staged before are found again |
 //! | `pinned` | copies from pinned memory, which the host may change before they are made |
 //! | `values` | values that streams wait for |
+//! | `watch` | what launches may write that a replay does not put back, where nothing is captured |
 //! | `metadata` | the layout of kernel arguments, from code objects |
 //! | `items` | the items of a record |
 //! | `stage` | host data on the way to the front end |
@@ -51,6 +52,7 @@ mod runtime;
 mod stage;
 mod state;
 mod values;
+mod watch;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -73,6 +75,7 @@ pub(crate) use self::managed::register_managed;
 pub(crate) use self::markers::marker;
 pub(crate) use self::runtime::set_functions;
 pub(crate) use self::state::{register_function, register_variable};
+pub(crate) use self::watch::{Launch, current_launch, watch};
 
 /// Whether calls are captured.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
@@ -124,9 +127,9 @@ pub(crate) fn start() -> bool {
     true
 }
 
-/// Whether this process is captured.
+/// Whether the calls of this process are captured, or looked at.
 pub(crate) fn is_active() -> bool {
-    ACTIVE.load(Ordering::Acquire)
+    ACTIVE.load(Ordering::Acquire) || watch::is_on()
 }
 
 fn options() -> Option<&'static CaptureOptions> {
@@ -142,6 +145,7 @@ fn stop(why: u32) {
 /// A forked child is not part of its parent's capture.
 fn forget_parent() {
     ACTIVE.store(false, Ordering::Relaxed);
+    watch::stop();
     DEPTH.set(0);
     stage::forget_parent();
 }
@@ -180,10 +184,14 @@ impl Drop for LeaveOnDrop {
 /// # Safety
 /// The arguments are those of the call with this number, and the program's pointers in them are valid for it.
 pub(crate) unsafe fn begin(number: u32, arguments: &[u8]) -> Option<Begun> {
-    if !ACTIVE.load(Ordering::Acquire) || DEPTH.get() > 0 {
+    let is_active = ACTIVE.load(Ordering::Acquire);
+    if !(is_active || watch::is_on()) || DEPTH.get() > 0 {
         return None;
     }
     let operation = operation(number)?;
+    if !is_active && !watch::follows(operation) {
+        return None;
+    }
     DEPTH.set(1);
     let leave = LeaveOnDrop;
     LOADED.set(Loaded::NONE);
@@ -199,6 +207,12 @@ pub(crate) unsafe fn begin(number: u32, arguments: &[u8]) -> Option<Begun> {
         frees: 0,
         room: 0,
     };
+    if !is_active {
+        // SAFETY: by the contract of this function.
+        unsafe { watch::begin(&mut begun, arguments) };
+        std::mem::forget(leave);
+        return Some(begun);
+    }
     if operation.group != Group::Unsupported {
         // SAFETY: by the contract of this function.
         unsafe { inputs::take(&mut begun, arguments) };
@@ -251,6 +265,11 @@ impl Begun {
 /// As for [`begin`], with the same arguments.
 pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
     let _leave = LeaveOnDrop;
+    if !ACTIVE.load(Ordering::Acquire) {
+        // SAFETY: by the contract of this function.
+        unsafe { watch::end(&mut begun, arguments, result) };
+        return;
+    }
     let end = now();
     let exit = next();
     // Programs query completion in loops: queries that replay as nothing are left out.
@@ -463,7 +482,7 @@ pub(crate) struct CodeObjectLoad<'a> {
 
 /// Takes a code object that was loaded, on the thread that loads it.
 pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
-    if !ACTIVE.load(Ordering::Acquire) {
+    if !is_active() {
         return;
     }
     let kernels = metadata::kernels(load.bytes);
@@ -478,6 +497,10 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
             loaded.count += 1;
         }
         LOADED.set(loaded);
+    }
+    if !ACTIVE.load(Ordering::Acquire) {
+        STATE.with(|state| state.code_loaded(load.id, load.load, kernels));
+        return;
     }
     let mut items = Items::new();
     let staged = stage::staged_by_call();
@@ -503,7 +526,7 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
 
 /// A code object was unloaded.
 pub(crate) fn code_unloaded(id: u64) {
-    if ACTIVE.load(Ordering::Acquire) {
+    if is_active() {
         STATE.with(|state| state.code_unloaded(id));
     }
 }

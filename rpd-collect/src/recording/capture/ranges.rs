@@ -482,6 +482,20 @@ fn written_by_device(begun: &Begun, arguments: &[u8], copy: Option<&Copy>) -> Op
 
 /// Takes the host data that the copy reads.
 ///
+/// Looks for pointers to host-visible memory in what a copy to memory of the device reads.
+///
+/// # Safety
+/// As for [`super::begin`].
+pub(super) unsafe fn note_pointers(begun: &Begun, arguments: &[u8]) {
+    // SAFETY: by the contract of this function.
+    let copy = unsafe { copy(begun, arguments) };
+    if let Some(copy) = copy
+        && let Some(source) = copy.source.filter(|_| copy.destination.is_none())
+    {
+        behind::copied(&source, copy.written.map_or(0, |written| written.address));
+    }
+}
+
 /// # Safety
 /// As for [`super::begin`].
 pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {

@@ -16,6 +16,7 @@ use super::pages::Pages;
 use super::pinned::Uploads;
 use super::ranges::Range;
 use super::values::Values;
+use super::watch::Hole;
 use crate::recording::fork::ForkHook;
 
 /// The state, behind its lock.
@@ -50,6 +51,10 @@ pub(super) struct Memory {
     pub(super) number: u64,
     size: u64,
     pub(super) kind: u32,
+    /// Number of the device that was current when it was allocated.
+    pub(super) device: i32,
+    /// Why a replay of a kernel by the provider does not put it back; `None` if it does.
+    pub(super) hole: Option<Hole>,
     /// Content of the memory when it was taken last.
     taken: Option<Content>,
     /// Content of the memory's pages when they were taken last, where changes are found by pages.
@@ -148,6 +153,8 @@ impl CaptureState {
             number: self.last_memory,
             size: made.size,
             kind: made.kind,
+            device: super::DEVICE.get(),
+            hole: Hole::of_kind(made.kind),
             taken: None,
             pages: None,
             leads_to: Vec::new(),
@@ -159,6 +166,34 @@ impl CaptureState {
             let (low, high) = self.visible.unwrap_or((start, end));
             self.visible = Some((low.min(start), high.max(end)));
         }
+    }
+
+    /// Notes why a replay does not put the memory at `base` back.
+    pub(super) fn set_hole(&mut self, base: u64, hole: Hole) {
+        if let Some(memory) = self.memory.get_mut(&base) {
+            memory.hole = Some(hole);
+        }
+    }
+
+    /// Whether an address is that of code or variables that were loaded.
+    pub(super) fn is_in_code(&self, address: u64) -> bool {
+        let mut codes = self.codes.iter();
+        codes.any(|code| address.wrapping_sub(code.load.0) < code.load.1)
+    }
+
+    /// The address that the host has for memory that a device names by `address`.
+    pub(super) fn host_address(&self, address: u64) -> u64 {
+        self.aliases.get(&address).copied().unwrap_or(address)
+    }
+
+    /// Whether the kernels of a code object may use a managed variable. One whose code is not known may be any's.
+    pub(super) fn has_managed(&self, code: u64) -> bool {
+        self.managed.iter().any(|base| {
+            let codes = (self.variables.get(base))
+                .and_then(|variable| self.binaries.get(&variable.binary))
+                .filter(|codes| !codes.is_empty());
+            codes.is_none_or(|codes| codes.contains(&code))
+        })
     }
 
     /// Adds the memory of a managed variable, which the runtime has allocated and every launch may use.

@@ -80,6 +80,17 @@ impl Configs {
         configs.get((turn % configs.len() as u64) as usize).copied()
     }
 
+    /// The configurations of a GPU, one for each group that it counts.
+    pub(super) fn of_agent(
+        &self,
+        functions: &Functions,
+        agent: u64,
+    ) -> &[rocprofiler_counter_config_id_t] {
+        let place = self.gpus.iter().position(|gpu| *gpu == agent);
+        let configs = place.and_then(|place| self.made(functions)?.get(place));
+        configs.map_or(&[], Vec::as_slice)
+    }
+
     /// Notes that the dispatch with this number is not counted.
     pub(super) fn pass_over(&self, dispatch: u64) {
         if self.groups.len() > 1 {

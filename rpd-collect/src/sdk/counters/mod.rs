@@ -8,6 +8,7 @@
 
 mod config;
 mod facts;
+mod replay;
 mod turns;
 
 use std::ffi::c_void;
@@ -38,6 +39,8 @@ static SYMBOLS: Service = Service::new("kernel filters");
 struct Counting {
     functions: &'static Functions,
     context: rocprofiler_context_id_t,
+    /// The context that has dispatches run once for each group, if that is requested and possible.
+    replay: Option<rocprofiler_context_id_t>,
     selection: Selection,
     configs: Configs,
 }
@@ -114,6 +117,7 @@ pub(super) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
     COUNTING.get_or_init(|| Counting {
         functions,
         context,
+        replay: (options.replay).then(|| replay::configure(setup)).flatten(),
         configs: Configs::new(options, agents::gpus(), selection.selects_all()),
         selection,
     });
@@ -133,8 +137,21 @@ pub(super) fn begin(setup: &Setup<'_>) {
         && !setup.announces_hsa
         && setup.start(context, PURPOSE)
     {
+        if let Some(replay) = COUNTING.get().and_then(|counting| counting.replay) {
+            setup.start(replay, replay::PURPOSE);
+        }
         forked_end::prepare();
     }
+}
+
+/// Whether dispatches are run once for each group.
+pub(super) fn replays() -> bool {
+    (COUNTING.get()).is_some_and(|counting| counting.replay.is_some())
+}
+
+/// The run, from 0, of the dispatch that this thread submits, where it is replayed.
+pub(super) fn replay_pass() -> Option<u32> {
+    if replays() { replay::pass() } else { None }
 }
 
 /// Starts counting when the HSA runtime is initialised and has no queue yet.
@@ -149,13 +166,28 @@ pub(super) fn hsa_initialised() {
         meta::note(&format!("nothing is counted: the provider reports: {says}"));
         return;
     }
+    if let Some(replay) = counting.replay {
+        // SAFETY: as above.
+        let status = unsafe { (counting.functions.rocprofiler_start_context)(replay) };
+        if status != Default::default() {
+            let says = describe(counting.functions, status);
+            meta::note(&format!(
+                "no kernel is replayed, and each is counted in the first group alone: the provider reports: {says}"
+            ));
+        }
+    }
     forked_end::prepare();
 }
 
 /// Notes the name under which a kernel was registered.
 pub(super) fn kernel_registered(id: u64, name: &[u8]) {
     if let Some(counting) = COUNTING.get() {
-        SYMBOLS.run(|| counting.selection.registered(id, name));
+        SYMBOLS.run(|| {
+            counting.selection.registered(id, name);
+            if counting.replay.is_some() {
+                replay::registered(id, name);
+            }
+        });
     }
 }
 
@@ -168,11 +200,14 @@ unsafe extern "C" fn on_dispatch(
     let selected = SELECTION.on_event(|| {
         let counting = COUNTING.get()?;
         let info = &dispatch.dispatch_info;
+        let (dispatch, agent) = (info.dispatch_id, info.agent_id.handle);
+        if counting.replay.is_some() {
+            return replay::choose(counting, info);
+        }
         if switch::is_paused() {
             // The report at the end has the number of dispatches that pauses left out.
             device_work::dispatch_paused();
         }
-        let (dispatch, agent) = (info.dispatch_id, info.agent_id.handle);
         // Turns wait for the decision about every number, so that a dispatch which is not counted is told to them, too.
         if !switch::is_on() || !counting.selection.selects(info.kernel_id) {
             counting.configs.pass_over(dispatch);
@@ -181,16 +216,16 @@ unsafe extern "C" fn on_dispatch(
         let configs = &counting.configs;
         let config = configs.of_dispatch(counting.functions, agent, dispatch)?;
         device_work::counting_submitted(dispatch);
-        Some(config)
+        Some((config, None))
     });
-    if let Some(Some(selected)) = selected
+    if let Some(Some((selected, pass))) = selected
         && !config.is_null()
         && !user_data.is_null()
     {
         // SAFETY: the slots that the provider wants filled.
         unsafe {
             *config = selected;
-            (*user_data).value = thread::id().into();
+            (*user_data).value = replay::pack(thread::id(), pass);
         }
     }
 }
@@ -216,12 +251,14 @@ unsafe extern "C" fn on_counted(
         let info = &dispatch.dispatch_info;
         facts::instances(counting.functions, info.agent_id.handle, records);
         let correlation = &dispatch.correlation_id;
-        let dispatch = dispatch::record_of(
-            user_data.as_u64(),
+        let (thread, run) = replay::unpack(user_data.as_u64());
+        let mut dispatch = dispatch::record_of(
+            thread.into(),
             (correlation.internal, correlation.external),
             (dispatch.start_timestamp, dispatch.end_timestamp),
             info,
         );
+        dispatch.header = dispatch.header.with_aux(run);
         let values = records.iter().map(|record| CountedValue {
             instance: record.id,
             value: record.counter_value,

@@ -263,6 +263,7 @@ pub(super) fn push_dispatch(table: &mut DispatchTable, dispatch: &format::Dispat
         grid: dispatch.grid,
     });
     table.set_graph(dispatch.graph);
+    table.set_replay_pass(u32::from(dispatch.header.aux).checked_sub(1));
 }
 
 pub(super) fn load_copy(record: &Record<'_>, meta: &mut Meta, session: &mut Session) -> Option<()> {

@@ -31,13 +31,7 @@ struct LaterColumn {
     meaning: &'static str,
 }
 
-const COLUMNS: [LaterColumn; 3] = [
-    LaterColumn {
-        table: "rocpd_kernel_dispatch",
-        name: "replay_pass",
-        absent: "NULL",
-        meaning: "numbers of replays of dispatches (each replay is a dispatch of its own here)",
-    },
+const COLUMNS: [LaterColumn; 2] = [
     LaterColumn {
         table: "rocpd_kernel_dispatch",
         name: "pipe_id",

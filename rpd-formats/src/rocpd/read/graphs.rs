@@ -3,9 +3,10 @@
 use rpd_core::ids::{AgentHandle, CorrelationId, Nanoseconds, QueueId, StreamId, ThreadId};
 use rpd_core::session::{GraphLaunchRow, GraphLaunchTable, Growth, HipEventRow, HipEventTable};
 use rpd_core::spool::format::{GraphNode, event_operation};
+use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
 
-use super::super::tables::has_graph_columns;
+use super::super::tables::{REPLAY_PASS, has_graph_columns, has_replay_column};
 use super::counters;
 use super::events::Events;
 use super::info::Info;
@@ -30,6 +31,24 @@ pub(super) fn node(row: &Row<'_>, first: usize) -> GraphNode {
             exec,
             node: word(row, first + 1),
         },
+    }
+}
+
+/// The column that [`replay_pass`] reads: a constant where dispatches have none.
+pub(super) fn replay_column(source: &Source<'_>) -> Result<&'static str> {
+    let found = counters::columns(source, "rocpd_kernel_dispatch")?;
+    Ok(if has_replay_column(&found) {
+        REPLAY_PASS
+    } else {
+        "NULL"
+    })
+}
+
+/// The run of a dispatch that was replayed, from 0; `None` for others.
+pub(super) fn replay_pass(row: &Row<'_>, column: usize) -> Option<u32> {
+    match row.get_ref(column) {
+        Ok(ValueRef::Integer(pass)) => u32::try_from(pass).ok(),
+        _ => None,
     }
 }
 

@@ -300,8 +300,9 @@ fn dispatches(
     let columns = format!(
         "event_id, start, \"end\", tid, agent_id, queue_id, stream_id, region_name_id, kernel_id, dispatch_id, \
         private_segment_size, group_segment_size, workgroup_size_x, workgroup_size_y, workgroup_size_z, grid_size_x, \
-        grid_size_y, grid_size_z, {}",
-        graphs::columns(source, "rocpd_kernel_dispatch")?
+        grid_size_y, grid_size_z, {}, {}",
+        graphs::columns(source, "rocpd_kernel_dispatch")?,
+        graphs::replay_column(source)?
     );
     let read = |table: &mut DispatchTable, row: &Row<'_>| {
         table.push(DispatchRow {
@@ -321,6 +322,7 @@ fn dispatches(
             grid: [15, 16, 17].map(|column| word(row, column)),
         });
         table.set_graph(graphs::node(row, 18));
+        table.set_replay_pass(graphs::replay_pass(row, 20));
     };
     let mut regions = Regions::default();
     let mut append = |piece: DispatchTable| {
@@ -335,15 +337,20 @@ fn dispatches(
                 agent,
                 ..piece.row(index)
             };
-            let graph = piece.graph_of(index);
+            let (graph, pass) = (piece.graph_of(index), piece.replay_pass(index));
             let range = ranges.find(event).map(|values| values.range);
-            if !info.only_counted {
-                info.session.dispatches.push(row);
-                info.session.dispatches.set_graph(graph);
+            let add = |table: &mut DispatchTable| {
+                table.push(row);
+                table.set_graph(graph);
+                table.set_replay_pass(pass);
+            };
+            // A later run of a replayed dispatch is there for what was counted in it.
+            let is_counted_again = range.is_some() && piece.is_repeated(index);
+            if !info.only_counted && !is_counted_again {
+                add(&mut info.session.dispatches);
             }
             if info.only_counted || range.is_some() {
-                info.session.counted.dispatches.push(row);
-                info.session.counted.dispatches.set_graph(graph);
+                add(&mut info.session.counted.dispatches);
                 info.session.counted.ranges.push(range.unwrap_or_default());
             }
             growth.taken(&mut info.session)?;

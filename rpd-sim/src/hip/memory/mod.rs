@@ -99,6 +99,19 @@ pub(crate) fn find(address: usize) -> HipResult<Option<MemoryPlace>> {
         }))
 }
 
+/// Whether memory that HSA has allocated at an address is neither of a pool nor at reserved addresses.
+pub(crate) fn is_of_hip_malloc(base: usize) -> bool {
+    let Some(runtime) = runtime::existing() else {
+        return true;
+    };
+    let table = read(&runtime.allocations);
+    let kind = table.get(&base).map(|allocation| allocation.kind);
+    !matches!(
+        kind,
+        Some(AllocationKind::Pooled | AllocationKind::Graph | AllocationKind::Mapped)
+    )
+}
+
 fn next_id() -> u64 {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

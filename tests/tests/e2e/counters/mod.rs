@@ -12,6 +12,7 @@ mod programs;
 mod ranks;
 mod refusals;
 mod regions;
+mod replay;
 mod selection;
 mod shapes;
 mod sudden_ends;
