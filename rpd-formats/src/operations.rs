@@ -65,7 +65,11 @@ impl OperationNumbers {
             numbers.graph_launches = numbers.named("HIP_GRAPH", &[]);
         }
         if !session.hip_events.is_empty() {
-            let operations = (0..=event_operation::WAIT).map(event_operation_name);
+            // Those of CUDA only where there are some.
+            let table = &session.hip_events;
+            let last = table.indices().map(|index| table.operation[index]).max();
+            let last = last.unwrap_or_default().max(event_operation::WAIT);
+            let operations = (0..=last).map(event_operation_name);
             let operations: Vec<&str> = operations.collect();
             numbers.hip_events = numbers.named("HIP_EVENT", &operations);
         }

@@ -654,6 +654,16 @@ pub fn event_operation_name(operation: u16) -> &'static str {
     match operation {
         crate::spool::format::event_operation::RECORD => "HIP_EVENT_RECORD",
         crate::spool::format::event_operation::WAIT => "HIP_EVENT_WAIT",
+        crate::spool::format::event_operation::HOST_WAITS_FOR_EVENT => "CUDA_EVENT_SYNCHRONIZE",
+        crate::spool::format::event_operation::HOST_WAITS_FOR_STREAM => "CUDA_STREAM_SYNCHRONIZE",
+        crate::spool::format::event_operation::HOST_WAITS_FOR_CONTEXT => "CUDA_CONTEXT_SYNCHRONIZE",
         _ => "HIP_EVENT_NONE",
     }
+}
+
+/// The operation of [`HipEventTable`] with this name; 0 for a name that none has.
+pub fn event_operation_of(name: &str) -> u16 {
+    (1..=crate::spool::format::event_operation::HOST_WAITS_FOR_CONTEXT)
+        .find(|operation| event_operation_name(*operation) == name)
+        .unwrap_or(0)
 }

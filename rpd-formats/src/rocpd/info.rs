@@ -331,6 +331,7 @@ fn write_queues_and_streams(
         &names.table("rocpd_info_queue"),
         "Queue",
         queues,
+        &HashMap::new(),
     )?;
     let streams = references()
         .filter_map(|references| references.streams)
@@ -342,16 +343,18 @@ fn write_queues_and_streams(
         &names.table("rocpd_info_stream"),
         "Stream",
         streams,
+        &session.stream_names(),
     )
 }
 
 /// `Default <what>` for 0, which is always there; the others are numbered from 0 in the order of their ids, so that
-/// names do not depend on which of them was used first.
+/// names do not depend on which of them was used first. A name of the program's takes the place of such a name.
 fn write_numbered(
     connection: &Connection,
     table: &str,
     what: &str,
     ids: impl Iterator<Item = i64>,
+    given: &HashMap<u32, &str>,
 ) -> rusqlite::Result<()> {
     let mut seen = BTreeSet::new();
     let mut last = 0;
@@ -366,7 +369,9 @@ fn write_numbered(
         connection.prepare(&format!("INSERT INTO {table} (id, name) VALUES (?, ?)"))?;
     insert.execute(params![0, format!("Default {what}")])?;
     for (number, id) in seen.into_iter().enumerate() {
-        insert.execute(params![id, format!("{what} {number}")])?;
+        let own = u32::try_from(id).ok().and_then(|id| given.get(&id));
+        let name = own.map_or_else(|| format!("{what} {number}"), |&name| name.to_owned());
+        insert.execute(params![id, name])?;
     }
     Ok(())
 }

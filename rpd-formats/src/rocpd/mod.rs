@@ -178,7 +178,7 @@ fn create(
     if version >= Version::Events {
         connection.execute_batch(EVENT_VIEWS)?;
     }
-    if !session.samples.is_empty() {
+    if session.has_samples() {
         connection.execute_batch(samples::DATA_VIEWS)?;
     }
     if !session.thread_traces.summaries.is_empty() {

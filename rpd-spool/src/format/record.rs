@@ -198,6 +198,10 @@ record_kinds! {
     GraphLaunch = GRAPH_LAUNCH 73, GraphLaunch, Left, RecordRole::Row(Table::GraphLaunches);
     /// The device recorded a HIP event, or waited for one. aux: [`format::event_operation`].
     HipEvent = HIP_EVENT 74, HipEvent, Left, RecordRole::Row(Table::HipEvents);
+    /// Samples at an instruction, added up by the provider.
+    PcCount = PC_COUNT 75, PcCount, Left, RecordRole::Fact;
+    /// A node was added to a graph by a call.
+    CapturedNode = CAPTURED_NODE 76, CapturedNode, Left, RecordRole::Fact;
     /// A call of a capture. Tail: see [`crate::capture`].
     CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, RecordRole::Capture(CapturePart::Call);
     /// A code object of a capture. Tail: see [`crate::capture`].
