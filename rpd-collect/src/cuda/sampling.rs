@@ -60,6 +60,8 @@ static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 static IS_FULL: AtomicBool = AtomicBool::new(false);
 /// Samples of code that is not the program's.
 static OTHERS: AtomicU64 = AtomicU64::new(0);
+/// Samples in all, those included.
+static TOTAL: AtomicU64 = AtomicU64::new(0);
 /// Devices whose sampling is recorded, a bit each.
 static CONFIGURED: AtomicU32 = AtomicU32::new(0);
 
@@ -285,6 +287,7 @@ fn record(sampled: &mut Sampled, modules: &mut Modules, last: bool, wanted: bool
         return;
     }
     OTHERS.fetch_add(room.data.other_samples, Ordering::Relaxed);
+    TOTAL.fetch_add(room.data.total_samples, Ordering::Relaxed);
     samples::left_out(0, room.data.dropped_samples, 0);
     for pc in room.fetched() {
         let object = modules.object(device, pc.crc);
@@ -625,10 +628,14 @@ pub(super) fn end() {
     for sampled in std::mem::take(contexts) {
         finish(functions, sampled, modules);
     }
-    let others = OTHERS.load(Ordering::Relaxed);
-    if others > 0 {
+    // Every program has a few of them.
+    let (others, all) = (
+        OTHERS.load(Ordering::Relaxed),
+        TOTAL.load(Ordering::Relaxed),
+    );
+    if others > all / 20 {
         meta::note(&format!(
-            "CUDA: {others} PC samples are of kernels that are not the program's (such as copies of the driver): CUPTI does not \
+            "CUDA: {others} of {all} PC samples are of kernels that are not the program's (such as copies of the driver): CUPTI does not \
              say where they are"
         ));
     }

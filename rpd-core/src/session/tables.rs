@@ -14,7 +14,7 @@ use crate::ids::{
     QueueId, StreamId, StringId, ThreadId,
 };
 use crate::spool::format::{CountedValue, GraphNode, StackRef};
-use crate::spool::record::Table;
+use crate::spool::record::{RecordKind, Table};
 use crate::storage::column::{BATCH, Column, Storage};
 use crate::storage::optional_column::OptionalColumn;
 
@@ -71,7 +71,8 @@ impl Session {
     pub fn record_bytes(&self) -> u64 {
         let tables = Table::ALL.iter().map(|table| self.table_bytes(*table));
         let traces = self.thread_traces.summaries.iter().map(|trace| trace.bytes);
-        tables.chain(traces).sum()
+        let counts = self.sample_counts.len() * RecordKind::PcCount.fixed_len();
+        tables.chain(traces).sum::<u64>() + counts as u64
     }
 
     /// As [`Session::record_bytes`], for the records of one domain.

@@ -138,6 +138,11 @@ impl SampleCounts {
         self.0.is_empty()
     }
 
+    /// Number of places and states with samples.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Number of samples in all.
     pub fn total(&self) -> u64 {
         self.0

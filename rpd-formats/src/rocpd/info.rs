@@ -9,7 +9,7 @@ use rpd_core::ids::{AgentHandle, KernelId, QueueId, StreamId, StringId, ThreadId
 use rpd_core::kernel_name::{KernelSpellings, spellings, without_symbol};
 use rpd_core::naming::Target;
 use rpd_core::options::{KernelNames, Options};
-use rpd_core::session::{ExtendedStrings, ResourceKind, Session, Table};
+use rpd_core::session::{ExtendedStrings, ResourceKind, Session, Table, event_operation_name};
 use rpd_core::storage::by_id::ById;
 use rpd_core::storage::column::Column;
 use rusqlite::{Connection, params};
@@ -164,6 +164,12 @@ impl<'a> Texts<'a> {
             if version <= Version::from_session(session) {
                 add(text);
             }
+        }
+        // Those that only CUDA has.
+        let waits = &session.hip_events;
+        let operations: BTreeSet<u16> = waits.indices().map(|at| waits.operation[at]).collect();
+        for operation in operations {
+            add(event_operation_name(operation));
         }
         for (kind, operations) in &session.provider_names {
             add(kind);

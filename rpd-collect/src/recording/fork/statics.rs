@@ -186,6 +186,7 @@ const KEPT: &[(&str, &[&str])] = &[
             "cuda/sampling.rs IS_REFUSED",
             "cuda/sampling.rs IS_FULL",
             "cuda/sampling.rs OTHERS",
+            "cuda/sampling.rs TOTAL",
             "cuda/sampling.rs CONFIGURED",
             "cuda/sampling.rs STATE",
         ],

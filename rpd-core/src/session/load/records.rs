@@ -115,7 +115,9 @@ impl Rows {
     /// Keeps the arguments of a call, or what is known of a marker beyond its message.
     fn details(&self, flags: u32, tail: &[u8], session: &mut Session) -> ArgsRef {
         let has_args = call_flag::ARGUMENTS | call_flag::ARGUMENT_TEXTS;
-        if !self.options.args || flags & has_args == 0 {
+        // What a marker says is its own, and not the argument of a function.
+        let is_wanted = self.options.args || flags & call_flag::MESSAGE != 0;
+        if !is_wanted || flags & has_args == 0 {
             return ArgsRef::default();
         }
         let tail = match flags & call_flag::MESSAGE {

@@ -76,7 +76,10 @@ fn replayed_program_has_the_kernels_copies_and_waits_of_the_real_gpu() {
     assert_eq!(copies.rows.len(), moved);
     // All calls of the runtime but the one that only asks (cudaEventQuery); those of the driver are inside of them.
     assert_eq!(calls.rows.len(), lines("plain.txt", "CBR").len() - 1);
-    let failed: Vec<&String> = by_id.values().filter(|name| *name == "cudaMemcpy").collect();
+    let failed: Vec<&String> = by_id
+        .values()
+        .filter(|name| *name == "cudaMemcpy")
+        .collect();
     assert_eq!(failed.len(), 4);
     let database = Database::open(&outcome.file(".db"));
     let waits = database.rows("SELECT name, count(*) FROM hip_events GROUP BY 1 ORDER BY 1");
@@ -101,16 +104,32 @@ fn replayed_program_has_the_kernels_copies_and_waits_of_the_real_gpu() {
 
 #[test]
 fn replayed_driver_program_has_its_own_calls_and_all_nested_ones_on_request() {
-    let options = ["--cuda-trace", "--kernel-trace", "--memory-copy-trace", "-f", "csv"];
+    let options = [
+        "--cuda-trace",
+        "--kernel-trace",
+        "--memory-copy-trace",
+        "-f",
+        "csv",
+    ];
     let outcome = replayed("driver.txt", &options);
     let kernels = table(&outcome, "kernel_trace");
-    assert_eq!(counts(&kernels, "Kernel_Name"), BTreeMap::from([("scale", 4)]));
+    assert_eq!(
+        counts(&kernels, "Kernel_Name"),
+        BTreeMap::from([("scale", 4)])
+    );
     let by_id = called(&table(&outcome, "cuda_driver_api_trace"));
     for id in kernels.numbers("Correlation_Id") {
         assert_eq!(by_id[&id], "cuLaunchKernel");
     }
     assert_eq!(table(&outcome, "memory_copy_trace").rows.len(), 5);
-    let all = ["--cuda-trace", "--cuda-driver-trace", "--cuda-api", "all", "-f", "csv"];
+    let all = [
+        "--cuda-trace",
+        "--cuda-driver-trace",
+        "--cuda-api",
+        "all",
+        "-f",
+        "csv",
+    ];
     let outcome = replayed("plain.txt", &all);
     let driver = table(&outcome, "cuda_driver_api_trace").rows.len();
     // One more: the program that replays initialises the driver.

@@ -149,7 +149,7 @@ fn samples_of_cuda_kernels_have_their_reasons_in_the_database_and_reports() {
         .success()
         .stdout;
     assert!(flame.contains("scale;"), "{flame}");
-    let kernel = Rpd::plain(["kernel", &path, "scale"])
+    let kernel = Rpd::plain(["kernel", "scale", &path])
         .run()
         .success()
         .stdout;
