@@ -79,11 +79,15 @@ impl OperationNumbers {
     /// The number of the buffer kind with this name, which is appended with its operations when the provider lacks it.
     fn named(&mut self, name: &str, operations: &[&str]) -> usize {
         let found = self.buffers.iter().position(|(other, _)| other == name);
-        found.unwrap_or_else(|| {
-            let operations = operations.iter().map(|&operation| operation.to_owned());
-            self.buffers.push((name.to_owned(), operations.collect()));
+        let number = found.unwrap_or_else(|| {
+            self.buffers.push((name.to_owned(), Vec::new()));
             self.buffers.len() - 1
-        })
+        });
+        // The provider may have the kind, and not all of the operations.
+        let known = &mut self.buffers[number].1;
+        let others = operations.iter().skip(known.len());
+        known.extend(others.map(|&operation| operation.to_owned()));
+        number
     }
 
     /// The numbers of an operation, which must be one of the session's.

@@ -65,7 +65,8 @@ fn marks_and_ranges_have_their_payloads_categories_and_colors() {
     let database = Database::open(&outcome.file(".db"));
     let found: Vec<String> = database
         .rows(
-            "SELECT r.name || ' ' || a.name || '=' || a.value FROM region_args a JOIN regions r ON r.id = a.id ORDER BY 1",
+            "SELECT json_extract(e.extdata, '$.message') || ' ' || a.name || '=' || a.value FROM rocpd_arg a \
+             JOIN rocpd_event e ON e.id = a.event_id AND e.guid = a.guid ORDER BY 1",
         )
         .concat();
     assert_eq!(
