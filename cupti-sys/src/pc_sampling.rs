@@ -329,7 +329,7 @@ pub struct GetCubinCrc {
     pub length: usize,
     /// The image.
     pub image: *const c_void,
-    /// Its checksum.
+    /// Checksum of the image.
     pub crc: u64,
 }
 

@@ -67,7 +67,7 @@ static CONFIGURED: AtomicU32 = AtomicU32::new(0);
 
 /// Room for samples at instructions.
 struct Room {
-    /// Its address must not change: CUPTI knows it.
+    /// Counts and the address of the instructions, at an address that does not change: CUPTI knows it.
     data: Box<Data>,
     /// The instructions, which the data point to.
     pcs: Box<[u64]>,
