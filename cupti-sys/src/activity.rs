@@ -22,6 +22,8 @@ pub mod kind {
     pub const OVERHEAD: c_int = 17;
     /// Copies between devices: [`super::MemcpyPeer`].
     pub const MEMCPY2: c_int = 22;
+    /// Waits: [`super::Synchronization`].
+    pub const SYNCHRONIZATION: c_int = 38;
     /// Memory that is allocated or freed: [`super::Memory`].
     pub const MEMORY2: c_int = 49;
     /// Launches of graphs, in the place of records of their nodes: [`super::GraphTrace`].
@@ -318,6 +320,40 @@ crate::offsets!(Memory {
     stream = 60,
     is_async = 72,
 } size 120);
+
+/// A wait, of the host or of a stream.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Synchronization {
+    /// [`kind`].
+    pub kind: u32,
+    /// What waits for what: 1 the host for an event, 2 a stream for an event, 3 the host for a stream, 4 the host for a
+    /// context.
+    pub wait: u32,
+    /// Begin.
+    pub start: u64,
+    /// End.
+    pub end: u64,
+    /// Id of the call.
+    pub correlation: u32,
+    /// Number of the context.
+    pub context: u32,
+    /// Number of the stream; `u32::MAX` for none.
+    pub stream: u32,
+    /// Number of the event; `u32::MAX` for none.
+    pub event: u32,
+}
+
+crate::offsets!(Synchronization {
+    kind = 0,
+    wait = 4,
+    start = 8,
+    end = 16,
+    correlation = 24,
+    context = 28,
+    stream = 32,
+    event = 36,
+} size 40);
 
 /// Time that CUPTI itself took.
 #[repr(C)]

@@ -20,12 +20,18 @@ pub mod domain {
 pub mod resource {
     /// A context was made.
     pub const CONTEXT_CREATED: u32 = 1;
+    /// A context is about to be destroyed.
+    pub const CONTEXT_DESTROY_STARTING: u32 = 2;
     /// The driver is initialised.
     pub const INIT_FINISHED: u32 = 5;
+    /// A module was loaded.
+    pub const MODULE_LOADED: u32 = 6;
     /// A node was added to a graph.
     pub const GRAPH_NODE_CREATED: u32 = 13;
     /// A graph is about to be made executable.
     pub const GRAPH_EXEC_CREATE_STARTING: u32 = 17;
+    /// A graph that is made of another one has got a copy of a node.
+    pub const GRAPH_NODE_CLONED: u32 = 20;
 }
 
 /// Id of the callback of [`domain::STATE`] after which the library does nothing more.
@@ -78,11 +84,25 @@ pub struct ResourceData {
     pub context: *mut c_void,
     /// The stream, where it is about one.
     pub stream: *mut c_void,
-    /// More about the resource: [`GraphData`] for graphs.
+    /// More about the resource: [`GraphData`] for graphs, [`ModuleData`] for modules.
     pub descriptor: *const c_void,
 }
 
 crate::offsets!(ResourceData { context = 0, stream = 8, descriptor = 16, } size 24);
+
+/// Data of a callback about a module.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ModuleData {
+    /// Number of the module.
+    pub module: u32,
+    /// Bytes of its image.
+    pub length: usize,
+    /// The image, an ELF file; valid during the callback.
+    pub image: *const c_void,
+}
+
+crate::offsets!(ModuleData { module = 0, length = 8, image = 16, } size 24);
 
 /// Data of a callback about a graph.
 #[repr(C)]

@@ -3,6 +3,10 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 
+use crate::pc_sampling::{
+    Configuration, GetCubinCrc, GetData, GetReasonCount, GetStallReasons, OfContext,
+};
+
 /// Values that functions of CUPTI return.
 pub mod result {
     use std::ffi::c_int;
@@ -11,12 +15,16 @@ pub mod result {
     pub const SUCCESS: c_int = 0;
     /// An argument has a value that it cannot have.
     pub const INVALID_PARAMETER: c_int = 1;
+    /// There is no memory, or the hardware's buffer is full.
+    pub const OUT_OF_MEMORY: c_int = 8;
     /// A buffer has no further record.
     pub const MAX_LIMIT_REACHED: c_int = 12;
     /// Functions of the two interfaces for activities were mixed.
     pub const NOT_COMPATIBLE: c_int = 14;
     /// The driver could not be initialised.
     pub const NOT_INITIALIZED: c_int = 15;
+    /// The call is not possible now.
+    pub const INVALID_OPERATION: c_int = 7;
     /// The library does not know the kind.
     pub const INVALID_KIND: c_int = 21;
     /// Another tool has the hardware's counters.
@@ -183,6 +191,26 @@ functions! {
         get_timestamp = c"cuptiGetTimestamp": fn(*mut u64);
         /// Switches records of a kind on, and delivers those of what exists already.
         enable_and_dump = c"cuptiActivityEnableAndDump": fn(c_int);
+        /// Number of a stream: the context, or null for any; the stream; whether null is the stream of the thread.
+        get_stream_id = c"cuptiGetStreamIdEx": fn(*mut c_void, *mut c_void, u8, *mut u32);
+        /// Number of the device of a context.
+        get_device_id = c"cuptiGetDeviceId": fn(*mut c_void, *mut u32);
+        /// Id of a node of a graph: the number of the graph in the upper half, that of the node in the lower half.
+        get_graph_node_id = c"cuptiGetGraphNodeId": fn(*mut c_void, *mut u64);
+        /// Begins to sample program counters of a context.
+        pc_sampling_enable = c"cuptiPCSamplingEnable": fn(*mut OfContext);
+        /// Ends the sampling of a context.
+        pc_sampling_disable = c"cuptiPCSamplingDisable": fn(*mut OfContext);
+        /// Sets attributes of the sampling of a context.
+        pc_sampling_configure = c"cuptiPCSamplingSetConfigurationAttribute": fn(*mut Configuration);
+        /// Fetches samples.
+        pc_sampling_get_data = c"cuptiPCSamplingGetData": fn(*mut GetData);
+        /// Number of reasons why warps do not issue.
+        pc_sampling_reason_count = c"cuptiPCSamplingGetNumStallReasons": fn(*mut GetReasonCount);
+        /// The reasons why warps do not issue.
+        pc_sampling_reasons = c"cuptiPCSamplingGetStallReasons": fn(*mut GetStallReasons);
+        /// Checksum of a module's image.
+        get_cubin_crc = c"cuptiGetCubinCrc": fn(*mut GetCubinCrc);
         /// Sets an attribute of the activity interface.
         set_attribute = c"cuptiActivitySetAttribute": fn(c_int, *mut usize, *mut c_void);
     }

@@ -10,6 +10,7 @@
 //! | `functions` | its functions, and their results |
 //! | `callback` | what a callback is given |
 //! | `activity` | records of activities |
+//! | `pc_sampling` | sampling of program counters |
 //! | `nvtx` | tables that NVTX and a library exchange |
 
 pub mod activity;
@@ -17,6 +18,7 @@ pub mod callback;
 mod functions;
 pub mod library;
 pub mod nvtx;
+pub mod pc_sampling;
 
 pub use functions::{
     BufferCompleted, BufferRequested, Callback, Functions, MissingFunction, Subscriber,

@@ -44,6 +44,10 @@ pub mod module {
 
     /// Functions without a domain.
     pub const CORE: c_int = 1;
+    /// Functions that name what the driver has.
+    pub const CUDA: c_int = 2;
+    /// Functions that name what the runtime has.
+    pub const CUDART: c_int = 4;
     /// Functions with a domain.
     pub const CORE2: c_int = 5;
 }
@@ -72,10 +76,30 @@ pub mod core {
     pub const RANGE_PUSH_W: usize = 10;
     /// `nvtxRangePop`.
     pub const RANGE_POP: usize = 11;
+    /// `nvtxNameCategoryA`.
+    pub const NAME_CATEGORY_A: usize = 12;
+    /// `nvtxNameCategoryW`.
+    pub const NAME_CATEGORY_W: usize = 13;
     /// `nvtxNameOsThreadA`.
     pub const NAME_OS_THREAD_A: usize = 14;
     /// `nvtxNameOsThreadW`.
     pub const NAME_OS_THREAD_W: usize = 15;
+}
+
+/// Numbers of functions of [`module::CUDA`].
+pub mod cuda {
+    /// `nvtxNameCuStreamA`.
+    pub const NAME_STREAM_A: usize = 5;
+    /// `nvtxNameCuStreamW`.
+    pub const NAME_STREAM_W: usize = 6;
+}
+
+/// Numbers of functions of [`module::CUDART`].
+pub mod cudart {
+    /// `nvtxNameCudaStreamA`.
+    pub const NAME_STREAM_A: usize = 3;
+    /// `nvtxNameCudaStreamW`.
+    pub const NAME_STREAM_W: usize = 4;
 }
 
 /// Numbers of functions of [`module::CORE2`].
@@ -90,6 +114,10 @@ pub mod core2 {
     pub const DOMAIN_RANGE_PUSH_EX: usize = 4;
     /// `nvtxDomainRangePop`.
     pub const DOMAIN_RANGE_POP: usize = 5;
+    /// `nvtxDomainNameCategoryA`.
+    pub const DOMAIN_NAME_CATEGORY_A: usize = 8;
+    /// `nvtxDomainNameCategoryW`.
+    pub const DOMAIN_NAME_CATEGORY_W: usize = 9;
     /// `nvtxDomainRegisterStringA`.
     pub const DOMAIN_REGISTER_STRING_A: usize = 10;
     /// `nvtxDomainRegisterStringW`.
@@ -99,6 +127,25 @@ pub mod core2 {
     /// `nvtxDomainCreateW`.
     pub const DOMAIN_CREATE_W: usize = 13;
 }
+
+/// Values of [`EventAttributes::payload_type`].
+pub mod payload_type {
+    /// Unsigned, of 64 bits.
+    pub const UNSIGNED_64: i32 = 1;
+    /// Signed, of 64 bits.
+    pub const SIGNED_64: i32 = 2;
+    /// A number with a fraction, of 64 bits.
+    pub const DOUBLE: i32 = 3;
+    /// Unsigned, of 32 bits.
+    pub const UNSIGNED_32: i32 = 4;
+    /// Signed, of 32 bits.
+    pub const SIGNED_32: i32 = 5;
+    /// A number with a fraction, of 32 bits.
+    pub const FLOAT: i32 = 6;
+}
+
+/// Value of [`EventAttributes::color_type`] for a color of four bytes: alpha, red, green, blue.
+pub const COLOR_ARGB: i32 = 1;
 
 /// Values of [`EventAttributes::message_type`].
 pub mod message_type {

@@ -10,7 +10,7 @@ use cupti_sys::callback::{STATE_FATAL_ERROR, domain};
 use cupti_sys::{BufferCompleted, BufferRequested, Callback, Subscriber, SubscriberParams, result};
 
 use crate::records::{Record, layouts};
-use crate::switches;
+use crate::{device, switches};
 
 /// Ids of callbacks of a domain that can be enabled.
 const IDS: usize = 1024;
@@ -273,6 +273,11 @@ pub(crate) extern "C" fn cuptiGetResultString(status: c_int, text: *mut *const c
         result::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED => {
             c"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
         }
+        result::HARDWARE_BUSY => c"CUPTI_ERROR_HARDWARE_BUSY",
+        result::VIRTUALIZED_DEVICE_NOT_SUPPORTED => c"CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED",
+        result::CONFIDENTIAL_COMPUTING_NOT_SUPPORTED => {
+            c"CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED"
+        }
         result::MIG_DEVICE_NOT_SUPPORTED => c"CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED",
         _ => c"CUPTI_ERROR_UNKNOWN",
     };
@@ -427,6 +432,35 @@ pub(crate) extern "C" fn cuptiActivityGetNextRecord(
         }
         record.write(next.cast::<c_void>());
     }
+    result::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cuptiGetDeviceId(_context: *mut c_void, device: *mut u32) -> c_int {
+    // SAFETY: the caller's place for it.
+    unsafe { device.write(0) };
+    result::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cuptiGetStreamIdEx(
+    _context: *mut c_void,
+    stream: *mut c_void,
+    _per_thread: u8,
+    number: *mut u32,
+) -> c_int {
+    // SAFETY: the caller's place for it.
+    unsafe { number.write(device::stream_number(stream.cast::<device::Stream>())) };
+    result::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuptiGetGraphNodeId(node: *mut c_void, id: *mut u64) -> c_int {
+    if node.is_null() {
+        return result::INVALID_PARAMETER;
+    }
+    // SAFETY: a handle of a node, which is the address of its id; the caller's place for it.
+    unsafe { id.write(*node.cast::<u64>()) };
     result::SUCCESS
 }
 

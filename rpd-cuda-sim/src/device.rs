@@ -11,12 +11,14 @@ use cupti_sys::activity::kind;
 use cupti_sys::callback::{GraphData, ResourceData, domain, resource};
 
 use crate::records::Record;
-use crate::{calls, cupti};
+use crate::{calls, cupti, sampling};
 
 /// Number of the null stream of the only context.
 pub(crate) const NULL_STREAM: u32 = 7;
 /// Number of the first stream of the program.
 const FIRST_STREAM: u32 = 13;
+/// Number of the graph that captures the stream with number 0; executable graphs have those before it.
+const FIRST_GRAPH: u32 = 500;
 
 /// A stream; its address is the program's handle.
 pub(crate) struct Stream {
@@ -66,7 +68,15 @@ impl Kernel {
         }
     }
 
-    fn name(self) -> &'static CStr {
+    /// The kernel with this number.
+    pub(crate) fn from_number(number: u32) -> Kernel {
+        [Kernel::Scale, Kernel::Add, Kernel::Spin]
+            .into_iter()
+            .find(|kernel| *kernel as u32 == number)
+            .unwrap_or(Kernel::Empty)
+    }
+
+    pub(crate) fn name(self) -> &'static CStr {
         match self {
             Kernel::Scale => c"scale",
             Kernel::Add => c"_Z3addIfEvPT_PKS0_i",
@@ -130,6 +140,33 @@ pub(crate) struct Work {
     pub(crate) stream: u32,
     /// Id of the node of a graph; 0 for none.
     pub(crate) node: u64,
+    /// The program's handle of the node: the address of its id; 0 for none.
+    pub(crate) handle: usize,
+}
+
+/// A handle of a node, whose id CUPTI tells: its address.
+pub(crate) fn node_handle(id: u64) -> usize {
+    std::ptr::from_ref(Box::leak(Box::new(id))) as usize
+}
+
+/// Waits as a call of the program does; `wait` as in records, and the stream that is waited for.
+pub(crate) fn wait(wait: u32, stream: u32) {
+    let start = cupti::now();
+    synchronize();
+    if !cupti::records(kind::SYNCHRONIZATION) {
+        return;
+    }
+    let record = Record::new(kind::SYNCHRONIZATION)
+        .with(4, wait)
+        .with(8, start)
+        .with(16, cupti::now().max(start + 1))
+        .with(24, calls::id())
+        .with(28, 1_u32)
+        .with(32, stream)
+        .with(36, u32::MAX);
+    if let Some(place) = cupti::append(&record) {
+        cupti::complete(place, None);
+    }
 }
 
 /// Work with the place of its record.
@@ -188,6 +225,9 @@ fn execute(submitted: &Submitted, graph_start: &mut u64) {
                 std::ptr::write_bytes(*address as *mut u8, *byte, *count);
             }
         }
+    }
+    if let Action::Kernel { kernel, .. } = &submitted.work.action {
+        sampling::executed(*kernel);
     }
     // The shortest work takes a tick of the clock.
     let end = cupti::now().max(start + 32);
@@ -261,6 +301,7 @@ pub(crate) fn launch(stream: *const Stream, action: Action) {
         action,
         stream: stream_number(stream),
         node: 0,
+        handle: 0,
     };
     // SAFETY: null, or a handle that `new_stream` made, which stays valid.
     if let Some(stream) = unsafe { stream.as_ref() } {
@@ -269,10 +310,14 @@ pub(crate) fn launch(stream: *const Stream, action: Action) {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(nodes) = captures.as_mut() {
-            nodes.push(work);
+            let number = u64::from(FIRST_GRAPH + stream.number);
+            let handle = node_handle(number << 32 | (nodes.len() as u64 + 1));
+            nodes.push(Work { handle, ..work });
             graph_callback(
                 resource::GRAPH_NODE_CREATED,
                 std::ptr::from_ref(stream) as usize,
+                handle,
+                0,
             );
             return;
         }
@@ -285,8 +330,8 @@ pub(crate) fn launch(stream: *const Stream, action: Action) {
     });
 }
 
-/// Tells the tool about a graph.
-pub(crate) fn graph_callback(id: u32, graph: usize) {
+/// Tells the tool about a graph, and about a node of it and the one that this is a copy of.
+pub(crate) fn graph_callback(id: u32, graph: usize, node: usize, original: usize) {
     if !cupti::wants(domain::RESOURCE, id) {
         return;
     }
@@ -294,8 +339,8 @@ pub(crate) fn graph_callback(id: u32, graph: usize) {
     let about = GraphData {
         graph: graph as *mut c_void,
         original_graph: none,
-        node: none,
-        original_node: none,
+        node: node as *mut c_void,
+        original_node: original as *mut c_void,
         node_type: 0,
         dependency: none,
         exec: none,

@@ -3,11 +3,11 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cupti_sys::callback::{domain, resource};
+use cupti_sys::callback::{ModuleData, ResourceData, domain, resource};
 
 use crate::calls::{Two, driver};
-use crate::cupti;
 use crate::device::{self, Action, Kernel, Stream, status};
+use crate::{cupti, sampling};
 
 /// Process that has initialised the driver; 0 before.
 static OWNER: AtomicU32 = AtomicU32::new(0);
@@ -31,6 +31,7 @@ mod function {
     pub(super) const CTX_GET_CURRENT: u32 = 304;
     pub(super) const LAUNCH_KERNEL: u32 = 307;
     pub(super) const PRIMARY_CTX_RETAIN: u32 = 386;
+    pub(super) const PRIMARY_CTX_RELEASE: u32 = 544;
 }
 
 /// Opens the library that `CUDA_INJECTION64_PATH` names, and has it begin.
@@ -70,12 +71,50 @@ pub(crate) fn initialize() -> u32 {
                 cupti::call(domain::RESOURCE, resource::INIT_FINISHED, std::ptr::null());
             }
             device::describe();
+            context_callback(resource::CONTEXT_CREATED);
+            load_module();
             status::SUCCESS
         }
         Err(owner) if owner == own => status::SUCCESS,
         // Forked from a process that has used it.
         Err(_) => status::NOT_INITIALIZED,
     }
+}
+
+/// Tells the tool about something of the only context.
+fn resource_callback(id: u32, descriptor: *const c_void) {
+    if !cupti::wants(domain::RESOURCE, id) {
+        return;
+    }
+    let data = ResourceData {
+        context: OWNER.as_ptr().cast::<c_void>(),
+        stream: std::ptr::null_mut(),
+        descriptor,
+    };
+    cupti::call(domain::RESOURCE, id, (&raw const data).cast());
+}
+
+fn context_callback(id: u32) {
+    resource_callback(id, std::ptr::null());
+}
+
+/// Tells the tool about the module that has all kernels.
+fn load_module() {
+    let module = ModuleData {
+        module: 1,
+        length: sampling::IMAGE.len(),
+        image: sampling::IMAGE.as_ptr().cast::<c_void>(),
+    };
+    resource_callback(resource::MODULE_LOADED, (&raw const module).cast());
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> u32 {
+    driver(function::PRIMARY_CTX_RELEASE, &device, || {
+        device::synchronize();
+        context_callback(resource::CONTEXT_DESTROY_STARTING);
+        status::SUCCESS
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -134,7 +173,7 @@ pub(crate) fn ctx_get_current() -> u32 {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cuCtxSynchronize() -> u32 {
     driver(function::CTX_SYNCHRONIZE, &(), || {
-        device::synchronize();
+        device::wait(4, u32::MAX);
         status::SUCCESS
     })
 }
@@ -281,7 +320,7 @@ pub(crate) extern "C" fn cuStreamCreate(stream: *mut *const Stream, flags: c_uin
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cuStreamSynchronize(stream: *const Stream) -> u32 {
     driver(function::STREAM_SYNCHRONIZE, &stream, || {
-        device::synchronize();
+        device::wait(3, device::stream_number(stream));
         status::SUCCESS
     })
 }

@@ -14,6 +14,8 @@
 //! | `calls` | a call of one of these, with its callbacks |
 //! | `device` | the device: streams, work, graphs |
 //! | `cupti` | functions that tools call |
+//! | `sampling` | PC sampling |
+//! | `replay` | calls and records of a program that ran on a real GPU |
 //! | `records` | records in the layouts of several versions |
 
 mod calls;
@@ -21,5 +23,7 @@ mod cupti;
 mod device;
 mod driver;
 mod records;
+mod replay;
 mod runtime;
+mod sampling;
 mod switches;

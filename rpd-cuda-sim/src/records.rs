@@ -20,10 +20,11 @@ pub(crate) struct Layouts {
     overhead: usize,
     memory: usize,
     graph: usize,
+    synchronization: usize,
 }
 
 macro_rules! versions {
-    ($($name:literal = $version:literal: $kernel:literal $memcpy:literal $memset:literal $device:literal $context:literal $overhead:literal $memory:literal $graph:literal;)*) => {
+    ($($name:literal = $version:literal: $kernel:literal $memcpy:literal $memset:literal $device:literal $context:literal $overhead:literal $memory:literal $graph:literal $synchronization:literal;)*) => {
         const VERSIONS: &[Layouts] = &[$(Layouts {
             name: $name,
             version: $version,
@@ -35,23 +36,24 @@ macro_rules! versions {
             overhead: $overhead,
             memory: $memory,
             graph: $graph,
+            synchronization: $synchronization,
         },)*];
     };
 }
 
-// Name = version: kernel, memcpy, memset, device, context, overhead, memory, graph.
+// Name = version: kernel, memcpy, memset, device, context, overhead, memory, graph, synchronization.
 versions! {
-    "11.8" = 18: 200 88 88 176 16 40 120 48;
-    "12.0" = 18: 208 88 88 176 16 40 120 48;
-    "12.3" = 21: 208 88 88 184 16 48 120 56;
-    "12.4" = 22: 208 88 88 184 24 56 120 56;
-    "12.6" = 24: 208 88 88 184 32 56 128 56;
-    "12.8" = 26: 208 96 88 184 32 56 128 56;
-    "13.0" = 130001: 216 96 88 184 32 56 128 56;
-    "13.1" = 130101: 224 96 88 184 40 56 128 56;
-    "13.2" = 130202: 224 96 88 192 40 56 128 56;
-    "13.3" = 130301: 232 96 88 192 40 56 128 56;
-    "13.5" = 130500: 248 112 104 192 40 56 128 56;
+    "11.8" = 18: 200 88 88 176 16 40 120 48 40;
+    "12.0" = 18: 208 88 88 176 16 40 120 48 40;
+    "12.3" = 21: 208 88 88 184 16 48 120 56 40;
+    "12.4" = 22: 208 88 88 184 24 56 120 56 40;
+    "12.6" = 24: 208 88 88 184 32 56 128 56 40;
+    "12.8" = 26: 208 96 88 184 32 56 128 56 56;
+    "13.0" = 130001: 216 96 88 184 32 56 128 56 56;
+    "13.1" = 130101: 224 96 88 184 40 56 128 56 56;
+    "13.2" = 130202: 224 96 88 192 40 56 128 56 56;
+    "13.3" = 130301: 232 96 88 192 40 56 128 56 56;
+    "13.5" = 130500: 248 112 104 192 40 56 128 56 56;
 }
 
 /// The layouts of the version that the switch names, or of 13.0.
@@ -73,6 +75,7 @@ impl Layouts {
             kind::OVERHEAD => self.overhead,
             kind::MEMORY2 => self.memory,
             kind::GRAPH_TRACE => self.graph,
+            kind::SYNCHRONIZATION => self.synchronization,
             _ => 0,
         }
     }

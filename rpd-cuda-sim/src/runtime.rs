@@ -252,7 +252,12 @@ pub(crate) extern "C" fn cudaGraphInstantiate(
             let Some(found) = graph.as_ref() else {
                 return status::INVALID_VALUE;
             };
-            device::graph_callback(resource::GRAPH_EXEC_CREATE_STARTING, found.known_as);
+            let known_as = found.known_as;
+            device::graph_callback(resource::GRAPH_EXEC_CREATE_STARTING, known_as, 0, 0);
+            for (index, node) in (1..).zip(&found.nodes) {
+                let copy = device::node_handle(u64::from(found.number) << 32 | index);
+                device::graph_callback(resource::GRAPH_NODE_CLONED, known_as, copy, node.handle);
+            }
             exec.write(graph);
         }
         status::SUCCESS

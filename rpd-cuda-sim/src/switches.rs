@@ -20,6 +20,10 @@ pub(crate) struct Switches {
     pub(crate) dropped: usize,
     /// `RPD_CUDA_SIM_FIRST_ID`: id of the first call.
     pub(crate) first_id: u32,
+    /// `RPD_CUDA_SIM_PC_SAMPLING`: result of `cuptiPCSamplingEnable`.
+    pub(crate) pc_sampling: c_int,
+    /// `RPD_CUDA_SIM_PC_BUFFER_FULL`: the buffer of the hardware is full.
+    pub(crate) pc_buffer_full: bool,
     /// `RPD_CUDA_SIM_FATAL`: the library reports a fatal error at the first launch.
     pub(crate) fatal: bool,
 }
@@ -42,6 +46,8 @@ pub(crate) fn get() -> &'static Switches {
             first_id: text("FIRST_ID")
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(1),
+            pc_sampling: number("PC_SAMPLING").unwrap_or(0),
+            pc_buffer_full: text("PC_BUFFER_FULL").is_some(),
             fatal: text("FATAL").is_some(),
         }
     })

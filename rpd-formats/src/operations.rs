@@ -65,7 +65,11 @@ impl OperationNumbers {
             numbers.graph_launches = numbers.named("HIP_GRAPH", &[]);
         }
         if !session.hip_events.is_empty() {
-            let operations = (0..=event_operation::WAIT).map(event_operation_name);
+            // Those of CUDA only where there are some.
+            let table = &session.hip_events;
+            let last = table.indices().map(|index| table.operation[index]).max();
+            let last = last.unwrap_or_default().max(event_operation::WAIT);
+            let operations = (0..=last).map(event_operation_name);
             let operations: Vec<&str> = operations.collect();
             numbers.hip_events = numbers.named("HIP_EVENT", &operations);
         }
@@ -75,11 +79,15 @@ impl OperationNumbers {
     /// The number of the buffer kind with this name, which is appended with its operations when the provider lacks it.
     fn named(&mut self, name: &str, operations: &[&str]) -> usize {
         let found = self.buffers.iter().position(|(other, _)| other == name);
-        found.unwrap_or_else(|| {
-            let operations = operations.iter().map(|&operation| operation.to_owned());
-            self.buffers.push((name.to_owned(), operations.collect()));
+        let number = found.unwrap_or_else(|| {
+            self.buffers.push((name.to_owned(), Vec::new()));
             self.buffers.len() - 1
-        })
+        });
+        // The provider may have the kind, and not all of the operations.
+        let known = &mut self.buffers[number].1;
+        let others = operations.iter().skip(known.len());
+        known.extend(others.map(|&operation| operation.to_owned()));
+        number
     }
 
     /// The numbers of an operation, which must be one of the session's.

@@ -261,6 +261,8 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 parse!(format::KfdEvent).0
             )?;
         }
+        RecordKind::PcCount => write!(out, "{:?}", parse!(format::PcCount).0)?,
+        RecordKind::CapturedNode => write!(out, "{:?}", parse!(format::CapturedNode).0)?,
         RecordKind::PcSample => write!(out, "{:?}", parse!(format::PcSample).0)?,
         RecordKind::RemovedTotal => write!(out, "{:?}", parse!(format::RemovedTotal).0)?,
         RecordKind::DeviceTotal => {

@@ -233,7 +233,10 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
     for index in dispatches.indices() {
         let time = duration(dispatches.start[index], dispatches.end[index]);
         // Work counts for the call with a stack in which it was submitted, however deep the runtime nested its own.
-        match requesters.find(dispatches.correlation[index].0, 0) {
+        // A kernel of a graph counts for the line that captured it.
+        let requester =
+            session.requester(dispatches.graph_of(index), dispatches.correlation[index]);
+        match requesters.find(requester.0, 0) {
             Some(used) if wants(used.function) => {
                 costs.uses.entry(used).or_default().gpu += time;
                 let key = (labels.dispatch(index).to_owned(), used);
@@ -248,7 +251,8 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
     let copies = &session.copies;
     for index in copies.indices() {
         let time = duration(copies.start[index], copies.end[index]);
-        match requesters.find(copies.correlation[index].0, 0) {
+        let requester = session.requester(copies.graph_of(index), copies.correlation[index]);
+        match requesters.find(requester.0, 0) {
             Some(used) if wants(used.function) => {
                 let cost = costs.uses.entry(used).or_default();
                 cost.gpu += time;

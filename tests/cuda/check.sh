@@ -21,8 +21,8 @@ rows() { tail -n +2 "$1" 2>/dev/null | wc -l; }
 
 if command -v nvcc >/dev/null; then
     say "programs"
-    for name in plain bench kill; do
-        nvcc -O2 -DNVTX -o $name "$here/$name.cu" -ldl 2>&1 | grep -v "^$" &
+    for name in plain bench kill inside; do
+        nvcc -O2 -DNVTX -lineinfo -o $name "$here/$name.cu" -ldl 2>&1 | grep -v "^$" &
     done
     wait
 
@@ -37,6 +37,38 @@ if command -v nvcc >/dev/null; then
     "$rpd" --sys-trace --cuda-api all --cuda-graph-trace graph -f csv -d graph-out -o g --backend cuda -- ./plain
     expect "kernels and graphs" "$(rows graph-out/g_kernel_trace.csv)" 8
     expect "runtime calls" "$(rows graph-out/g_cuda_api_trace.csv)" 42
+
+    say "plain: waits, and kernels of a graph by the lines that captured them"
+    "$rpd" --cuda-trace --kernel-trace --stacks native -f rocpd -d stacks-out -o s --backend cuda -- ./plain
+    "$rpd" query stacks-out/s_results.db "SELECT name, count(*) FROM hip_events GROUP BY 1"
+    "$rpd" stacks stacks-out/s_results.db --kernels
+    by_launch=$("$rpd" query -f csv stacks-out/s_results.db "SELECT count(*) FROM rocpd_kernel_dispatch k
+        LEFT JOIN rpd_captured_node n ON n.graph_exec_id = k.graph_exec_id AND n.graph_node_id = k.graph_node_id
+        WHERE k.graph_exec_id > 0 AND n.id IS NULL" | tail -1)
+    expect "kernels of graphs without a captured call" "$by_launch" 0
+
+    say "inside: PC samples (bare, then every 65536 cycles, then as a user without rights)"
+    ./inside
+    sample="--pc-sampling-beta-enabled --pc-sampling-method stochastic --pc-sampling-unit cycles"
+    # shellcheck disable=SC2086
+    "$rpd" $sample --pc-sampling-interval 65536 --kernel-trace -f rocpd csv -d inside-out -o i --backend cuda -- ./inside
+    "$rpd" hot inside-out/i_results.db --lines 3 --instructions 2
+    "$rpd" query inside-out/i_results.db "SELECT kernel, file, line, samples, issued FROM pc_lines LIMIT 8"
+    top=$("$rpd" query -f csv inside-out/i_results.db "SELECT issue FROM rpd_pc_total p
+        JOIN rocpd_info_kernel_symbol y ON y.id = p.kernel_id WHERE y.kernel_name LIKE '%chase%'
+        GROUP BY 1 ORDER BY sum(samples) DESC LIMIT 1" | tail -1)
+    expect "reason of most samples of chase" "$top" LONG_SCOREBOARD
+    expect "kernels recorded beside the samples" "$(rows inside-out/i_kernel_trace.csv)" 84000
+    if command -v nvdisasm >/dev/null; then
+        lines=$("$rpd" query -f csv inside-out/i_results.db "SELECT count(*) > 3 FROM pc_lines WHERE line > 0" | tail -1)
+        expect "more than three source lines with samples" "$lines" 1
+    fi
+    # shellcheck disable=SC2086
+    "$rpd" $sample --pc-sampling-interval 32 -f csv -d full-out -o f --backend cuda -- ./inside 2>&1 | grep "CUDA" | cut -c1-200
+    # shellcheck disable=SC2086
+    (umask 0 && mkdir -p user-out && chmod 777 user-out && setpriv --reuid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+        "$rpd" $sample --pc-sampling-interval 65536 -f csv -d user-out -o u --backend cuda -- ./inside 2>&1 | grep -v "^chase" | cut -c1-300)
+    grep RmProfilingAdminOnly /proc/driver/nvidia/params
 
     say "bench: bare, then with rpd"
     BENCH_CPU=2 ./bench bare getdev,launch,memcpy,graph,nvtx,mt 5

@@ -45,7 +45,9 @@ typedef void *handle;
     F(cudaStreamEndCapture, unsigned, (handle, handle *)) \
     F(cudaGraphInstantiate, unsigned, (handle *, handle, unsigned long long)) \
     F(cudaGraphLaunch, unsigned, (handle, handle)) \
+    F(cuDevicePrimaryCtxRelease_v2, unsigned, (int)) \
     F(cudaFromTheFuture, unsigned, (void)) \
+    F(rpd_cuda_sim_replay, int, (const char *)) \
     F(rpd_cuda_sim_register, int, (const void *, const char *))
 
 #define DECLARE(name, result, arguments) static result(*name) arguments;
@@ -81,15 +83,15 @@ static void open_cuda(void) {
 typedef struct { uint16_t version, size; uint32_t category; int32_t color_type; uint32_t color; int32_t payload_type, reserved;
     uint64_t payload; int32_t message_type; const void *message; } attributes;
 
-static void *core[16], *core2[16];
-static void **core_places[16], **core2_places[16];
+static void *core[16], *core2[16], *cudart[7];
+static void **core_places[16], **core2_places[16], **cudart_places[7];
 static uint32_t nvtx_version;
 
 static int module_table(int module, void ****table, unsigned *count) {
-    if (module != 1 && module != 5)
+    if (module != 1 && module != 4 && module != 5)
         return 0;
-    *table = module == 1 ? core_places : core2_places;
-    *count = 16;
+    *table = module == 1 ? core_places : module == 4 ? cudart_places : core2_places;
+    *count = module == 4 ? 7 : 16;
     return 1;
 }
 
@@ -109,6 +111,8 @@ static void open_nvtx(void) {
         core_places[i] = &core[i];
         core2_places[i] = &core2[i];
     }
+    for (int i = 0; i < 7; i++)
+        cudart_places[i] = &cudart[i];
     const char *path = getenv("NVTX_INJECTION64_PATH");
     void *library = path ? dlopen(path, RTLD_LAZY) : 0;
     int (*start)(const void *(*)(uint32_t)) = library ? dlsym(library, "InitializeInjectionNvtx2") : 0;
@@ -143,6 +147,32 @@ static void nvtx(void) {
     ((int (*)(attributes *))core[8])(&other);
     ((int (*)(void *))core2[5])(domain);
     pop();
+}
+
+// Payloads, categories and colors of all forms, on marks, pushed and started ranges.
+static void payloads(void) {
+    open_nvtx();
+    if (!core[1])
+        return;
+    ((void (*)(uint32_t, const char *))core[12])(7, "loading");
+    void *domain = ((void *(*)(const char *))core2[12])("library");
+    ((void (*)(void *, uint32_t, const char *))core2[8])(domain, 7, "of the library");
+    double real = 2.5;
+    uint64_t bits;
+    memcpy(&bits, &real, 8);
+    attributes given[] = {
+        {3, 48, 7, 0, 0, 1, 0, UINT64_MAX, 1, "unsigned"},
+        {3, 48, 8, 1, 0xff00ff00, 2, 0, UINT64_MAX, 1, "signed"},
+        {3, 48, 0, 0, 0, 3, 0, bits, 1, "real"},
+    };
+    for (int i = 0; i < 3; i++)
+        ((void (*)(attributes *))core[1])(&given[i]);
+    attributes pushed = {3, 48, 7, 0, 0, 5, 0, 0xffffffff, 1, "pushed"};
+    ((int (*)(void *, attributes *))core2[4])(domain, &pushed);
+    ((int (*)(void *))core2[5])(domain);
+    attributes started = {3, 48, 0, 0, 0, 4, 0, 12, 1, "started"};
+    uint64_t range = ((uint64_t(*)(attributes *))core[4])(&started);
+    ((void (*)(uint64_t))core[7])(range);
 }
 
 // --- steps ---
@@ -232,6 +262,17 @@ static void spin(void) {
     CHECK(cudaLaunchKernel(&spin_stub, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, 0));
 }
 
+// A stream with a name, and work on it.
+static void named(void) {
+    handle stream;
+    CHECK(cudaStreamCreate(&stream));
+    open_nvtx();
+    if (cudart[3])
+        ((void (*)(handle, const char *))cudart[3])(stream, "the copies");
+    CHECK(cudaLaunchKernel(&empty_stub, (dim3){1, 1, 1}, (dim3){32, 1, 1}, 0, 0, stream));
+    CHECK(cudaStreamSynchronize(stream));
+}
+
 static void *thread(void *argument) {
     (void)argument;
     launches(100);
@@ -272,7 +313,7 @@ int main(int count, char **words) {
     }
     int uses_cuda = 0;
     for (int i = 1; i < count; i++)
-        uses_cuda |= strcmp(words[i], "nvtx") != 0;
+        uses_cuda |= strcmp(words[i], "nvtx") != 0 && strcmp(words[i], "payloads") != 0;
     if (uses_cuda)
         open_cuda();
     for (int i = 1; i < count; i++) {
@@ -280,6 +321,9 @@ int main(int count, char **words) {
         if (!strcmp(step, "runtime")) runtime();
         else if (!strcmp(step, "driver")) driver();
         else if (!strcmp(step, "nvtx")) nvtx();
+        else if (!strcmp(step, "payloads")) payloads();
+        else if (!strcmp(step, "named")) named();
+        else if (!strcmp(step, "release")) CHECK(cuDevicePrimaryCtxRelease_v2(0));
         else if (!strcmp(step, "threads")) threads();
         else if (!strcmp(step, "child")) child();
         else if (!strcmp(step, "future")) cudaFromTheFuture();
@@ -289,6 +333,7 @@ int main(int count, char **words) {
         else if (!strcmp(step, "abort")) abort();
         else if (!strcmp(step, "kill-later")) { fflush(stdout); sleep(1); kill(getpid(), SIGKILL); }
         else if (!strncmp(step, "graph=", 6)) graph(atoi(step + 6));
+        else if (!strncmp(step, "replay=", 7)) { CHECK(cuInit(0)); CHECK(rpd_cuda_sim_replay(step + 7)); }
         else if (!strncmp(step, "launches=", 9)) launches(atol(step + 9));
         else { fprintf(stderr, "no step %s\n", step); return 2; }
     }

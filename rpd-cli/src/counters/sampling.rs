@@ -1,12 +1,13 @@
 //! Checks PC sampling against what the GPUs offer, before the first pass runs.
 
 use rpd_core::compat::Difference;
-use rpd_core::options::{SamplingMethod, SamplingOptions, SamplingUnit};
+use rpd_core::options::{Backend, Options, SamplingMethod, SamplingOptions, SamplingUnit};
 
 use super::protocol::{ProviderStatus, Sampling};
 use super::provider_counters::ProviderCounters;
 use crate::failure::Failure;
 use crate::options::plan::{Pass, Plan};
+use crate::process::backend;
 
 /// Checks all passes that sample. GPUs that lack the configuration are named in a warning, when others have it.
 ///
@@ -28,6 +29,10 @@ pub(crate) fn validate(plan: &mut Plan) -> Result<(), Failure> {
                 &pass.sdk_suffixes,
             ),
         );
+        if is_cuda(&pass.options) {
+            check_cuda(wanted)?;
+            continue;
+        }
         // The provider is asked once for each configuration.
         if pass.unprofiled.is_some() || checked.contains(&key) {
             continue;
@@ -52,6 +57,35 @@ pub(crate) fn validate(plan: &mut Plan) -> Result<(), Failure> {
     }
     plan.warnings.extend(warnings);
     Ok(())
+}
+
+/// Whether the only GPUs that the target can use are NVIDIA's.
+fn is_cuda(options: &Options) -> bool {
+    match options.backend {
+        Backend::Cuda => true,
+        Backend::Auto => backend::has_nvidia_only(),
+        Backend::Rocm | Backend::Sim => false,
+    }
+}
+
+/// Checks a configuration of NVIDIA GPUs: all that can be sampled have the same.
+fn check_cuda(wanted: SamplingOptions) -> Result<(), Failure> {
+    let offered = Sampling {
+        method: SamplingMethod::Stochastic.word().to_owned(),
+        unit: "cycle".to_owned(),
+        min_interval: 32,
+        max_interval: 1 << 31,
+        power_of_two: true,
+    };
+    match refusal(wanted, &[offered]) {
+        None => Ok(()),
+        Some(refusal) => Err(Failure::failed(format!(
+            "no NVIDIA GPU can be sampled with method {}, unit {} and interval {}: {refusal}",
+            wanted.method.word(),
+            wanted.unit.word(),
+            wanted.interval
+        ))),
+    }
 }
 
 /// Checks one configuration; a warning when some GPUs lack it.
@@ -229,6 +263,36 @@ mod tests {
             "the kernel driver refused the query, as those without PC sampling do (General error, status 1)"
         );
         assert_eq!(said(28, "Too old"), "Too old, status 28");
+    }
+
+    #[test]
+    fn nvidia_gpus_are_sampled_stochastically_by_powers_of_two_of_cycles() {
+        let check = |method, unit, interval| {
+            let wanted = SamplingOptions {
+                method,
+                unit,
+                interval,
+            };
+            check_cuda(wanted).map_err(|failure| failure.message)
+        };
+        use SamplingMethod::{HostTrap, Stochastic};
+        use SamplingUnit::{Cycles, Time};
+        assert_eq!(check(Stochastic, Cycles, 32), Ok(()));
+        assert_eq!(check(Stochastic, Cycles, 1 << 31), Ok(()));
+        for (method, unit, interval, expected) in [
+            (HostTrap, Time, 100, "it has stochastic only"),
+            (Stochastic, Time, 128, "goes with --pc-sampling-unit cycles"),
+            (Stochastic, Cycles, 16, "at least 32"),
+            (
+                Stochastic,
+                Cycles,
+                1000,
+                "a power of two, such as 512 or 1024",
+            ),
+        ] {
+            let refused = check(method, unit, interval).expect_err("it is refused");
+            assert!(refused.contains(expected), "{refused}");
+        }
     }
 
     #[test]

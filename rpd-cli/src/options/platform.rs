@@ -36,13 +36,11 @@ pub(super) fn backend(given: &Given) -> Result<Backend, Failure> {
 /// The first option that requests what only AMD's GPUs have, and how to have something like it on NVIDIA's.
 fn without_place(given: &Given) -> Option<(&Named, &'static str)> {
     const COUNTERS: &str = "; ncu --metrics counts on NVIDIA GPUs";
-    const SAMPLES: &str = "; ncu --section SourceCounters samples on NVIDIA GPUs";
-    let options: [(&Named, &str); 7] = [
+    const SAMPLES: &str = "; --pc-sampling-method stochastic samples on NVIDIA GPUs";
+    let options: [(&Named, &str); 5] = [
         (&given.pmc, COUNTERS),
         (&given.pmc_groups, COUNTERS),
         (&given.extra_counters, COUNTERS),
-        (&given.pc_sampling_beta_enabled, SAMPLES),
-        (&given.pc_sampling_method, SAMPLES),
         (&given.advanced_thread_trace, SAMPLES),
         (&given.scratch_memory_trace, ""),
     ];

@@ -60,6 +60,11 @@ impl Provider {
     }
 }
 
+/// Whether the machine has NVIDIA GPUs and no AMD GPU.
+pub(crate) fn has_nvidia_only() -> bool {
+    !Path::new(DEVICE).exists() && Path::new(NVIDIA_DEVICE).exists()
+}
+
 /// Chooses the backend. `spare` is a writable directory for links; `suffixes` are the version suffixes of the SDK's `.so` to try.
 pub(crate) fn choose(
     options: &Options,
@@ -90,10 +95,10 @@ pub(crate) fn choose(
         })?),
         Backend::Auto => {
             // Without a device ROCm's runtime fails in the program, which has other reasons to exist on this machine.
+            if has_nvidia_only() {
+                return Ok(without_rocm(collector, register));
+            }
             if !Path::new(DEVICE).exists() {
-                if Path::new(NVIDIA_DEVICE).exists() {
-                    return Ok(without_rocm(collector, register));
-                }
                 let reason = format!("{DEVICE} does not exist");
                 return simulator(collector, register, spare, Some(reason));
             }

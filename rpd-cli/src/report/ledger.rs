@@ -272,7 +272,10 @@ fn counts(session: &Session, options: &Options) -> String {
             Table::Scratch => vec![(traces.scratch_memory, number, "scratch operation")],
             // Not traced but counted: see below.
             Table::Counted => vec![],
-            Table::Samples => vec![(sampling, number, "PC sample")],
+            Table::Samples => {
+                let added_up = usize::try_from(session.sample_counts.total()).unwrap_or(usize::MAX);
+                vec![(sampling, number.saturating_add(added_up), "PC sample")]
+            }
             Table::GraphLaunches => vec![(traces.hip_graph, number, "graph launch")],
             Table::HipEvents => vec![(traces.hip_event, number, "HIP event")],
             Table::KfdEvents => vec![(driver, number, "driver event")],

@@ -297,7 +297,7 @@ impl Report<'_> {
 
     /// Disassembles the functions that PC samples and traced instructions are in.
     fn look_up_code(&self, session: &mut Session) -> Result<()> {
-        if session.samples.is_empty() && session.thread_traces.lines.is_empty() {
+        if !session.has_samples() && session.thread_traces.lines.is_empty() {
             return Ok(());
         }
         self.progress.step("disassembling", 0, 0);

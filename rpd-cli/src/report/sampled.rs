@@ -25,7 +25,7 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
         ),
     ] {
         if number > 0 {
-            let taken = number + session.samples.len() as u64;
+            let taken = number + session.samples.len() as u64 + session.sample_counts.total();
             let share = number as f64 * 100.0 / taken as f64;
             remarks.push(format!(
                 "WARNING: {} of {taken} ({share:.1} %) {what}",
@@ -33,7 +33,7 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
             ));
         }
     }
-    if options.collector.sampling.is_some() && session.samples.is_empty() {
+    if options.collector.sampling.is_some() && !session.has_samples() {
         // A child has the options of its parent, and no threads of it: the reason is not the interval.
         if session.process.forked
             && session.sampling.is_empty()
@@ -66,6 +66,12 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
             .is_none_or(|found| session.code.instructions[found as usize].text.0 == 0)
         {
             undecoded += 1;
+        }
+    }
+    // Those without text are accounted for by a problem of their module.
+    for (place, _, samples) in session.sample_counts.iter() {
+        if index.find(place.object, place.offset).is_none() {
+            undecoded += samples as usize;
         }
     }
     if unmapped > 0 {

@@ -53,7 +53,7 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
         ));
     }
     // Remarks about samples have these problems already.
-    if session.samples.is_empty() {
+    if !session.has_samples() {
         remarks.extend(session.code.problems.iter().cloned());
     }
     remarks

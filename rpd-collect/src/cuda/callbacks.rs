@@ -7,17 +7,19 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cupti_sys::callback::{self, CallbackData, GraphData, ResourceData, domain, resource};
+use cupti_sys::callback::{
+    self, CallbackData, GraphData, ModuleData, ResourceData, domain, resource,
+};
 use cupti_sys::{Functions, result};
 use rpd_spool::format::space;
 use rpd_spool::options::{CollectorOptions, CudaGraphs};
 use rpd_spool::writer::now;
 use zerocopy::FromZeros;
 
-use super::flusher;
 use super::operations::{self, Launch, Operation};
 use super::origins::{self, Origin, Ring};
 use super::shared::{self, CallKind};
+use super::{flusher, graphs, sampling};
 use crate::recording::fork::ForkHook;
 use crate::recording::frames::Frame;
 use crate::recording::guard::{self, Service};
@@ -417,48 +419,88 @@ fn obey(api: &Api, id: u32) {
     }
 }
 
-/// Something was made.
+/// Something was made or is about to be destroyed.
 ///
 /// # Safety
 ///
 /// `data` is what belongs to a callback of this id.
 unsafe fn on_resource(id: u32, data: *const ResourceData) {
     HEARD.store(true, Ordering::Relaxed);
-    if !matches!(
-        id,
-        resource::GRAPH_NODE_CREATED | resource::GRAPH_EXEC_CREATE_STARTING
-    ) || guard::is_finalized()
-    {
+    if guard::is_finalized() {
         return;
     }
+    // SAFETY: by the contract of this function.
+    let data = unsafe { data.as_ref() };
+    match id {
+        resource::GRAPH_NODE_CREATED
+        | resource::GRAPH_NODE_CLONED
+        | resource::GRAPH_EXEC_CREATE_STARTING => {
+            // SAFETY: for graphs the descriptor is about the graph.
+            let graph =
+                data.and_then(|data| unsafe { data.descriptor.cast::<GraphData>().as_ref() });
+            if let Some(graph) = graph {
+                on_graph(id, graph);
+            }
+        }
+        resource::CONTEXT_CREATED
+        | resource::CONTEXT_DESTROY_STARTING
+        | resource::MODULE_LOADED => {
+            let Some(data) = data else { return };
+            // SAFETY: for modules the descriptor is about the module.
+            SERVICE.run(|| unsafe {
+                let module = (id == resource::MODULE_LOADED)
+                    .then(|| data.descriptor.cast::<ModuleData>().as_ref())
+                    .flatten();
+                sampling::on_resource(id, data.context, module);
+            });
+        }
+        _ => {}
+    }
+}
+
+/// A node was added to a graph or copied with it, or a graph is about to be made executable.
+fn on_graph(id: u32, graph: &GraphData) {
+    let thread = local();
     if id == resource::GRAPH_NODE_CREATED {
-        let thread = local();
         thread.captured.set(thread.captured.get().saturating_add(1));
     }
     SERVICE.on_event(|| {
         let Some(config) = CONFIG.get() else { return };
-        if config.graphs != CudaGraphs::Auto || !config.kernels {
-            return;
-        }
-        // SAFETY: by the contract of this function; for graphs the descriptor is about the graph.
-        let graph = unsafe {
-            data.as_ref()
-                .and_then(|data| data.descriptor.cast::<GraphData>().as_ref())
-        };
-        let Some(graph) = graph else { return };
-        let Some(_guard) = FORK.lock() else { return };
-        // SAFETY: the lock is held.
-        let nodes = unsafe { &mut *NODES.0.get() }.get_or_insert_default();
-        let key = graph.graph as usize;
-        if id == resource::GRAPH_NODE_CREATED {
-            *nodes.entry(key).or_default() += 1;
-        } else {
-            // The graph may be changed and made executable again, or its address be that of another.
-            let count = nodes.remove(&key).unwrap_or(0);
-            if count > MANY_NODES && WHOLE_GRAPHS.load(Ordering::Relaxed) == 0 {
-                WHOLE_GRAPHS.store(count, Ordering::Relaxed);
-                flusher::mark();
+        match id {
+            resource::GRAPH_NODE_CREATED => {
+                // The outermost call that the thread is in.
+                let call = (thread.depth.get() > 0).then(|| {
+                    // SAFETY: a frame that was entered and not left.
+                    unsafe { (*thread.frames[0].as_ptr().cast::<Frame>()).correlation }
+                });
+                graphs::created(graph, call.unwrap_or(0));
             }
+            resource::GRAPH_NODE_CLONED => {
+                graphs::cloned(graph);
+                return;
+            }
+            _ => {}
+        }
+        if config.graphs == CudaGraphs::Auto && config.kernels {
+            count_nodes(id, graph);
         }
     });
+}
+
+/// Counts the nodes of graphs: those with many are recorded as a whole.
+fn count_nodes(id: u32, graph: &GraphData) {
+    let Some(_guard) = FORK.lock() else { return };
+    // SAFETY: the lock is held.
+    let nodes = unsafe { &mut *NODES.0.get() }.get_or_insert_default();
+    let key = graph.graph as usize;
+    if id == resource::GRAPH_NODE_CREATED {
+        *nodes.entry(key).or_default() += 1;
+        return;
+    }
+    // The graph may be changed and made executable again, or its address be that of another.
+    let count = nodes.remove(&key).unwrap_or(0);
+    if count > MANY_NODES && WHOLE_GRAPHS.load(Ordering::Relaxed) == 0 {
+        WHOLE_GRAPHS.store(count, Ordering::Relaxed);
+        flusher::mark();
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 
 use cupti_sys::activity::kind;
 use cupti_sys::callback::{domain, resource};
@@ -11,12 +11,13 @@ use cupti_sys::{Functions, Subscriber, SubscriberParams, attribute, result};
 use rpd_spool::options::{CollectorOptions, CudaGraphs};
 use rpd_spool::writer::now;
 
-use super::buffers;
-use super::callbacks;
+use super::{buffers, callbacks, sampling};
 use crate::recording::fork::ForkHook;
 use crate::recording::meta;
 
 static LIBRARY: OnceLock<Library> = OnceLock::new();
+/// Version of its interface; 0 before it is open.
+static VERSION: AtomicU32 = AtomicU32::new(0);
 /// Whether CUPTI has accepted the subscription.
 static SUBSCRIBED: AtomicBool = AtomicBool::new(false);
 /// Whether CUPTI has refused to record kernels.
@@ -36,6 +37,11 @@ pub(super) fn functions() -> Option<&'static Functions> {
         return None;
     }
     LIBRARY.get().map(|library| &library.functions)
+}
+
+/// Version of CUPTI's interface; 0 before it is open.
+pub(super) fn version() -> u32 {
+    VERSION.load(Ordering::Relaxed)
 }
 
 /// Whether CUPTI has accepted the subscription.
@@ -86,6 +92,7 @@ pub(super) fn start(options: &CollectorOptions) -> Result<u32, String> {
     let mut version = 0;
     // SAFETY: the version is written.
     unsafe { (functions.get_version)(&raw mut version) };
+    VERSION.store(version, Ordering::Relaxed);
     let subscriber = subscribe(functions)?;
     // Before any kind is enabled: records have one clock.
     if let Some(register) = functions.register_timestamp_callback {
@@ -104,12 +111,12 @@ pub(super) fn start(options: &CollectorOptions) -> Result<u32, String> {
     callbacks::prepare(options, functions);
     share_buffers(functions);
     enable_kinds(options, functions);
-    enable_callbacks(functions, subscriber);
+    enable_callbacks(functions, subscriber, sampling::prepare(options));
     Ok(version)
 }
 
 /// A result that keeps something from being recorded, with what the user can do.
-fn refusal(functions: &Functions, function: &str, status: c_int) -> String {
+pub(super) fn refusal(functions: &Functions, function: &str, status: c_int) -> String {
     let remedy = match status {
         result::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED => {
             ": another profiler has subscribed to CUPTI, which serves one at a time; run the program without it"
@@ -126,6 +133,9 @@ fn refusal(functions: &Functions, function: &str, status: c_int) -> String {
         }
         result::CONFIDENTIAL_COMPUTING_NOT_SUPPORTED => {
             ": the device is in the mode of confidential computing, in which it is not traced"
+        }
+        result::HARDWARE_BUSY => {
+            ": another tool (such as DCGM, or ncu) has the device's counters; end it, or have it pause (dcgmi profile --pause)"
         }
         result::NOT_INITIALIZED => {
             ": the driver does not fit this CUPTI; a CUPTI of the driver's version does"
@@ -237,6 +247,7 @@ fn enable_kinds(options: &CollectorOptions, functions: &Functions) {
             traces.memory_allocation,
             false,
         ),
+        ("waits", kind::SYNCHRONIZATION, traces.cuda, true),
         ("CUPTI's own time", kind::OVERHEAD, traces.any(), true),
     ];
     // One line for all kinds that are refused for the same reason.
@@ -267,7 +278,7 @@ fn enable_kinds(options: &CollectorOptions, functions: &Functions) {
     }
 }
 
-fn enable_callbacks(functions: &Functions, subscriber: Subscriber) {
+fn enable_callbacks(functions: &Functions, subscriber: Subscriber, more: &[u32]) {
     let mut failed = None;
     let mut check = |status: c_int| {
         if status != result::SUCCESS {
@@ -291,14 +302,16 @@ fn enable_callbacks(functions: &Functions, subscriber: Subscriber) {
             }
         }
     }
-    for id in [
+    let ids = [
         resource::INIT_FINISHED,
         resource::CONTEXT_CREATED,
         resource::GRAPH_NODE_CREATED,
+        resource::GRAPH_NODE_CLONED,
         resource::GRAPH_EXEC_CREATE_STARTING,
-    ] {
+    ];
+    for id in ids.iter().chain(more) {
         // SAFETY: the subscription is ours.
-        check(unsafe { (functions.enable_callback)(1, subscriber, domain::RESOURCE, id) });
+        check(unsafe { (functions.enable_callback)(1, subscriber, domain::RESOURCE, *id) });
     }
     // SAFETY: the subscription is ours. Versions before 12.2 have no such domain.
     unsafe { (functions.enable_domain)(1, subscriber, domain::STATE) };

@@ -9,7 +9,7 @@ use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
 use super::work::COUNTS;
-use super::{buffers, callbacks, cupti, devices, flusher, kernels, shared};
+use super::{buffers, callbacks, cupti, devices, flusher, graphs, kernels, sampling, shared};
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
 use crate::recording::{meta, process};
@@ -39,11 +39,17 @@ fn start() {
         return;
     };
     let options = &process.options;
-    if !options.traces.any() || STARTED.swap(true, Ordering::AcqRel) {
+    if !(options.traces.any() || options.sampling.is_some()) || STARTED.swap(true, Ordering::AcqRel)
+    {
         return;
     }
     shared::prepare(process);
-    for hook in [&buffers::FORK, &devices::FORK, &kernels::FORK] {
+    for hook in [
+        &buffers::FORK,
+        &devices::FORK,
+        &kernels::FORK,
+        &graphs::FORK,
+    ] {
         hook.register();
     }
     match cupti::start(options) {
@@ -91,6 +97,7 @@ pub(crate) fn end(last: bool) {
         return;
     }
     signals::withdraw();
+    sampling::end();
     flusher::drain(DRAIN);
     if cupti::is_subscribed() && cupti::functions().is_some() {
         report();

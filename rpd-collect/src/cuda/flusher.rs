@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use cupti_sys::result;
 
-use super::{buffers, callbacks, cupti};
+use super::{buffers, callbacks, cupti, sampling};
 use crate::recording::background::{InChild, spawn};
 use crate::recording::guard::{self, Service};
-use crate::recording::{meta, process};
+use crate::recording::{meta, process, switch};
 
 /// Interval between requests. At most the work of this time is lost with a program that is killed.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -121,6 +121,7 @@ fn request_patiently(all: u32) {
 /// Records work that is complete.
 pub(super) fn flush() {
     if is_own_process() && cupti::functions().is_some() && !guard::is_finalized() {
+        sampling::fetch(switch::is_on());
         request_patiently(0);
     }
 }

@@ -82,12 +82,26 @@ pub(super) fn number(record: &Kernel, name: &[u8]) -> u64 {
                 numbers.devices.push(record.device);
                 write_code(record.device);
             }
-            write_symbol(number, &identity);
+            write_symbol(number, code_of(record.device), &identity);
             numbers.by_identity.insert(identity.clone(), number);
             number
         }
     };
     numbers.by_address.insert(address, (identity, number));
+    number
+}
+
+/// The number of a function of a sampled module; its symbol is recorded.
+pub(super) fn of_module(object: u64, name: &[u8]) -> u64 {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let identity = Identity {
+        name: name.into(),
+        device: 0,
+        registers: 0,
+        shared: 0,
+        local: 0,
+    };
+    write_symbol(number, object, &identity);
     number
 }
 
@@ -115,11 +129,11 @@ fn write_code(device: u32) {
     meta::write(&code, uri.as_bytes());
 }
 
-fn write_symbol(number: u64, identity: &Identity) {
+fn write_symbol(number: u64, object: u64, identity: &Identity) {
     let symbol = KernelSymbol {
         header: RecordKind::KernelSymbol.head(identity.name.len()),
         id: number,
-        code_object: code_of(identity.device),
+        code_object: object,
         kernel_object: 0,
         kernarg_size: 0,
         kernarg_align: 0,

@@ -15,19 +15,24 @@
 //! | `work` | records of kernels, copies and allocations |
 //! | `kernels` | numbers of kernels |
 //! | `devices` | devices as agents |
+//! | `graphs` | calls that added nodes to graphs |
+//! | `sampling` | PC samples |
 //! | `flusher` | the thread that has buffers delivered |
-//! | `nvtx` | marks and ranges |
+//! | `nvtx`, `details` | marks and ranges, and what they say beyond their messages |
 //! | `shared` | what CUPTI and NVTX need of the recording, once |
 
 mod buffers;
 mod callbacks;
 mod cupti;
+mod details;
 mod devices;
 pub(crate) mod entry;
 mod flusher;
+mod graphs;
 mod kernels;
 pub(crate) mod nvtx;
 mod operations;
 mod origins;
+mod sampling;
 mod shared;
 mod work;

@@ -10,12 +10,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cupti_sys::nvtx::{
-    CALLBACKS, Callbacks, EventAttributes, GetExportTable, VERSION, Version, core, core2,
-    message_type, module,
+    CALLBACKS, Callbacks, EventAttributes, GetExportTable, VERSION, Version, core, core2, cuda,
+    cudart, message_type, module,
 };
+use cupti_sys::result;
 use rpd_spool::writer::{OpenRecord, now};
 
-use super::{entry, shared};
+use super::{cupti, details, entry, shared};
 use crate::lifecycle::load;
 use crate::recording::fork::ForkHook;
 use crate::recording::frames::Frame;
@@ -125,6 +126,8 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(tables: Option<GetExportTable>
         unsafe {
             install(module, module::CORE, &CORE);
             install(module, module::CORE2, &CORE2);
+            install(module, module::CUDA, &CUDA);
+            install(module, module::CUDART, &CUDART);
         }
         Some(())
     });
@@ -137,7 +140,7 @@ struct Function(usize, *const c_void);
 // SAFETY: addresses of functions.
 unsafe impl Sync for Function {}
 
-static CORE: [Function; 13] = [
+static CORE: [Function; 15] = [
     Function(core::MARK_EX, mark_ex as *const c_void),
     Function(core::MARK_A, mark as *const c_void),
     Function(core::MARK_W, mark_wide as *const c_void),
@@ -149,16 +152,36 @@ static CORE: [Function; 13] = [
     Function(core::RANGE_PUSH_A, push as *const c_void),
     Function(core::RANGE_PUSH_W, push_wide as *const c_void),
     Function(core::RANGE_POP, pop as *const c_void),
+    Function(core::NAME_CATEGORY_A, name_category as *const c_void),
+    Function(core::NAME_CATEGORY_W, name_category_wide as *const c_void),
     Function(core::NAME_OS_THREAD_A, name_thread as *const c_void),
     Function(core::NAME_OS_THREAD_W, name_thread_wide as *const c_void),
 ];
 
-static CORE2: [Function; 9] = [
+static CUDA: [Function; 2] = [
+    Function(cuda::NAME_STREAM_A, name_stream as *const c_void),
+    Function(cuda::NAME_STREAM_W, name_stream_wide as *const c_void),
+];
+
+static CUDART: [Function; 2] = [
+    Function(cudart::NAME_STREAM_A, name_stream as *const c_void),
+    Function(cudart::NAME_STREAM_W, name_stream_wide as *const c_void),
+];
+
+static CORE2: [Function; 11] = [
     Function(core2::DOMAIN_MARK_EX, domain_mark as *const c_void),
     Function(core2::DOMAIN_RANGE_START_EX, domain_start as *const c_void),
     Function(core2::DOMAIN_RANGE_END, domain_end as *const c_void),
     Function(core2::DOMAIN_RANGE_PUSH_EX, domain_push as *const c_void),
     Function(core2::DOMAIN_RANGE_POP, domain_pop as *const c_void),
+    Function(
+        core2::DOMAIN_NAME_CATEGORY_A,
+        domain_name_category as *const c_void,
+    ),
+    Function(
+        core2::DOMAIN_NAME_CATEGORY_W,
+        domain_name_category_wide as *const c_void,
+    ),
     Function(core2::DOMAIN_REGISTER_STRING_A, register as *const c_void),
     Function(
         core2::DOMAIN_REGISTER_STRING_W,
@@ -249,19 +272,25 @@ unsafe fn with_message<T>(
         .filter(|given| given.message_type == message_type::UNICODE)
         // SAFETY: a text of 32-bit characters.
         .and_then(|given| unsafe { wide(given.message.cast::<u32>()) });
+    let details = attributes.map_or_else(Vec::new, |given| {
+        details::encode(
+            given,
+            domain.map_or(0, |domain| std::ptr::from_ref(domain) as usize),
+        )
+    });
+    let details = &details[..];
     match (domain, converted) {
         // SAFETY: null or the program's own text.
-        (None, None) => act(unsafe { Message::read(plain) }),
-        (None, Some(text)) => act(Message::from_text(text.as_bytes())),
+        (None, None) => act(unsafe { Message::read(plain) }.with_details(details)),
+        (None, Some(text)) => act(Message::from_text(text.as_bytes()).with_details(details)),
         (Some(domain), converted) => {
             let text = converted.unwrap_or_else(|| {
                 // SAFETY: null or the program's own text.
                 let text = unsafe { Message::read(plain) }.text.unwrap_or_default();
                 String::from_utf8_lossy(text).into_owned()
             });
-            act(Message::from_text(
-                format!("{}:{text}", domain.name).as_bytes(),
-            ))
+            let text = format!("{}:{text}", domain.name);
+            act(Message::from_text(text.as_bytes()).with_details(details))
         }
     }
 }
@@ -442,6 +471,60 @@ unsafe extern "C" fn push_wide(text: *const u32) -> c_int {
 unsafe extern "C" fn pop() -> c_int {
     let returned = now();
     SERVICE.on_event(|| record_pop(0, returned)).unwrap_or(0)
+}
+
+unsafe extern "C" fn name_category(id: u32, text: *const c_char) {
+    // SAFETY: the program's own text.
+    unsafe { domain_name_category(0, id, text) };
+}
+
+unsafe extern "C" fn name_category_wide(id: u32, text: *const u32) {
+    // SAFETY: the program's own text.
+    unsafe { domain_name_category_wide(0, id, text) };
+}
+
+unsafe extern "C" fn domain_name_category(domain: usize, id: u32, text: *const c_char) {
+    SERVICE.on_event(|| {
+        // SAFETY: the program's own text.
+        if let Some(text) = unsafe { Message::read(text) }.text {
+            details::name_category(domain, id, &String::from_utf8_lossy(text));
+        }
+    });
+}
+
+unsafe extern "C" fn domain_name_category_wide(domain: usize, id: u32, text: *const u32) {
+    SERVICE.on_event(|| {
+        // SAFETY: the program's own text.
+        if let Some(text) = unsafe { wide(text) } {
+            details::name_category(domain, id, &text);
+        }
+    });
+}
+
+/// Records the name of a stream by the number that CUPTI gives it; nothing where CUPTI does not know the stream.
+fn name_stream_of(stream: *mut c_void, name: Message<'_>) {
+    let Some(get) = cupti::functions().and_then(|functions| functions.get_stream_id) else {
+        return;
+    };
+    let mut id = 0;
+    // SAFETY: the program's own handle; the number is written.
+    if unsafe { get(std::ptr::null_mut(), stream, 0, &raw mut id) } == result::SUCCESS {
+        markers::name_resource(Resource::Stream, id.into(), name);
+    }
+}
+
+unsafe extern "C" fn name_stream(stream: *mut c_void, text: *const c_char) {
+    // SAFETY: the program's own text.
+    SERVICE.on_event(|| name_stream_of(stream, unsafe { Message::read(text) }));
+}
+
+unsafe extern "C" fn name_stream_wide(stream: *mut c_void, text: *const u32) {
+    SERVICE.on_event(|| {
+        // SAFETY: the program's own text.
+        if let Some(text) = unsafe { wide(text) } {
+            name_stream_of(stream, Message::from_text(text.as_bytes()));
+        }
+    });
 }
 
 unsafe extern "C" fn name_thread(id: u32, text: *const c_char) {

@@ -9,7 +9,7 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::{PROVIDER_CUDA, space};
 use rpd_spool::options::CollectorOptions;
 
-use super::flusher;
+use super::{flusher, sampling};
 use crate::lifecycle::signals;
 use crate::names::{self, Catalogue};
 use crate::recording::kinds::{self, KindNames};
@@ -137,7 +137,10 @@ fn with_stacks(options: &CollectorOptions, names: KindNames) -> CallKind {
 struct Traces;
 
 impl Switched for Traces {
-    fn trace(&self, _on: bool) {}
+    fn trace(&self, on: bool) {
+        // What was sampled before the change belongs to the time before it.
+        sampling::fetch(!on);
+    }
 
     fn count_paused(&self, _on: bool) {}
 

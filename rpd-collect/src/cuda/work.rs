@@ -4,12 +4,13 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cupti_sys::activity::{
-    self, GraphTrace, Kernel, Memcpy, MemcpyPeer, Memory, Memset, Overhead, copy_kind, kind,
-    memory_kind,
+    self, GraphTrace, Kernel, Memcpy, MemcpyPeer, Memory, Memset, Overhead, Synchronization,
+    copy_kind, kind, memory_kind,
 };
-use rpd_spool::format::{Allocation, Copy, Dispatch, GraphNode};
+use rpd_spool::format::{Allocation, Copy, Dispatch, GraphNode, HipEvent, event_operation};
 use rpd_spool::record::RecordKind;
 
+use super::graphs::place as node;
 use super::origins::{self, Known, Origin};
 use super::shared::MEMORY_SET;
 use super::{buffers, callbacks, devices, kernels};
@@ -76,6 +77,7 @@ pub(super) unsafe fn take(record: *const u8) {
             kind::MEMCPY2 => peer_copy(as_ref::<MemcpyPeer>(record)),
             kind::MEMSET => fill(as_ref::<Memset>(record)),
             kind::MEMORY2 => memory(as_ref::<Memory>(record)),
+            kind::SYNCHRONIZATION => wait(as_ref::<Synchronization>(record)),
             kind::GRAPH_TRACE => graph(as_ref::<GraphTrace>(record)),
             kind::DEVICE => devices::describe(as_ref::<activity::Device>(record)),
             kind::OVERHEAD => {
@@ -138,14 +140,6 @@ fn dispatch(origin: &Origin, kernel: u64, device: u32, context: u32, stream_id: 
         workgroup: [0; 3],
         grid: [0; 3],
         graph: GraphNode::default(),
-    }
-}
-
-/// Graph and node of a record. CUPTI's ids of nodes have the number of the node in their lower half.
-fn node(graph: u32, node: u64) -> GraphNode {
-    GraphNode {
-        exec: graph,
-        node: if graph == 0 { 0 } else { node as u32 },
     }
 }
 
@@ -308,6 +302,39 @@ fn fill(record: &Memset) {
         stream: record.stream,
         correlation: record.correlation,
         graph: node(record.graph, record.graph_node),
+    });
+}
+
+/// A wait, as waits for HIP events are recorded. Numbers of contexts and streams make a queue, as for work.
+fn wait(record: &Synchronization) {
+    let operation = match record.wait {
+        1 => event_operation::HOST_WAITS_FOR_EVENT,
+        2 => event_operation::WAIT,
+        3 => event_operation::HOST_WAITS_FOR_STREAM,
+        4 => event_operation::HOST_WAITS_FOR_CONTEXT,
+        _ => {
+            count(&COUNTS.unknown, 1);
+            return;
+        }
+    };
+    // Calls that only ask whether an event is complete are not observed, unless that was requested.
+    let Some(Known::Call(origin)) = origins::ring().map(|ring| ring.get(record.correlation)) else {
+        return;
+    };
+    let or_none = |number: u32| if number == u32::MAX { 0 } else { number };
+    device_work::hip_event(HipEvent {
+        header: RecordKind::HipEvent.head(0).with_aux(operation),
+        thread: origin.thread.into(),
+        correlation: origin.correlation,
+        start: buffers::time(record.start),
+        end: buffers::time(record.end),
+        // The record does not say which device it is.
+        agent: 0,
+        queue: queue(record.context, or_none(record.stream)),
+        event: or_none(record.event).into(),
+        source_queue: 0,
+        stream: stream(record.stream),
+        reserved: 0,
     });
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Message<'a> {
     pub(crate) text: Option<&'a [u8]>,
     /// Whether the text was longer than the kept part.
     truncated: bool,
+    /// What else is known of the mark or range: texts as [`call_flag::ARGUMENT_TEXTS`] has them.
+    details: &'a [u8],
 }
 
 impl<'a> Message<'a> {
@@ -33,6 +35,7 @@ impl<'a> Message<'a> {
         Message {
             text: found.map(|(text, _)| text),
             truncated: found.is_some_and(|(_, truncated)| truncated),
+            details: &[],
         }
     }
 
@@ -41,28 +44,40 @@ impl<'a> Message<'a> {
         Message {
             text: Some(&text[..text.len().min(LONGEST)]),
             truncated: text.len() > LONGEST,
+            details: &[],
         }
     }
 
+    /// The message with what else is known: texts as [`call_flag::ARGUMENT_TEXTS`] has them.
+    pub(crate) fn with_details(self, details: &'a [u8]) -> Message<'a> {
+        Message { details, ..self }
+    }
+
     fn flags(&self) -> u32 {
-        match (self.text, self.truncated) {
-            (None, _) => call_flag::MESSAGE | call_flag::NULL_MESSAGE,
-            (Some(_), false) => call_flag::MESSAGE,
-            (Some(_), true) => call_flag::MESSAGE | call_flag::TRUNCATED,
-        }
+        let details = match self.details {
+            [] => 0,
+            _ => call_flag::ARGUMENT_TEXTS,
+        };
+        details
+            | match (self.text, self.truncated) {
+                (None, _) => call_flag::MESSAGE | call_flag::NULL_MESSAGE,
+                (Some(_), false) => call_flag::MESSAGE,
+                (Some(_), true) => call_flag::MESSAGE | call_flag::TRUNCATED,
+            }
     }
 
     /// Bytes of the message in a record's tail.
     fn len(&self) -> usize {
-        4 + self.text.map_or(0, <[u8]>::len)
+        4 + self.text.map_or(0, <[u8]>::len) + self.details.len()
     }
 
-    /// Writes the tail: the length (`u32::MAX` for a null pointer) and the text.
+    /// Writes the tail: the length (`u32::MAX` for a null pointer), the text, and the details.
     fn fill(&self, tail: &mut [u8]) {
         let count = self.text.map_or(u32::MAX, |text| text.len() as u32);
         let text = self.text.unwrap_or_default();
         tail[..4].copy_from_slice(&count.to_le_bytes());
         tail[4..][..text.len()].copy_from_slice(text);
+        tail[4 + text.len()..][..self.details.len()].copy_from_slice(self.details);
     }
 }
 
@@ -116,6 +131,8 @@ pub(crate) enum Resource {
     HipStream = 3,
     /// An HSA agent, by its handle.
     HsaAgent = 4,
+    /// A stream, by its number in records.
+    Stream = 5,
 }
 
 /// Records the name that the program gives to a resource. Nothing for a null pointer.

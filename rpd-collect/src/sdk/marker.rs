@@ -264,6 +264,8 @@ impl Tracer for Names {
                     let handle = if handle.is_null() { 0 } else { handle.read() };
                     (agent.name, handle)
                 }
+                // ROCTx has no such function.
+                Resource::Stream => return,
             }
         };
         // SAFETY: the program's own text.

@@ -4,11 +4,21 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::code::{CodeLine, Instruction};
-use super::samples::{Issue, REASONS, reason};
+use super::samples::{Issue, REASON_NUMBERS, reason};
 use super::totals::{InstructionTotals, Measure, PlaceTotals, Replicates};
 use super::{KernelLabels, Session};
 use crate::ids::{CodeObjectId, KernelId, StringId};
 use crate::options::KernelNames;
+
+/// Numbers by number of the [`reason`].
+#[derive(Debug, Clone)]
+pub struct Stalls([u64; REASON_NUMBERS]);
+
+impl Default for Stalls {
+    fn default() -> Stalls {
+        Stalls([0; REASON_NUMBERS])
+    }
+}
 
 /// Numbers of PC samples, or of cycles in thread traces, at an instruction; or their sums over a line or a kernel.
 #[derive(Debug, Clone, Default)]
@@ -19,9 +29,8 @@ pub struct Tally {
     pub stochastic: u64,
     /// Number of stochastic samples whose wave issued an instruction.
     pub issued: u64,
-    /// Number of stochastic samples whose wave did not issue an instruction, by reason: the index is that of
-    /// [`REASONS`].
-    pub stalls: [u64; REASONS.len()],
+    /// Number of stochastic samples whose wave did not issue an instruction, by number of the [`reason`].
+    pub stalls: Stalls,
     /// Lanes that were enabled, added up over all samples; 0 for thread traces.
     pub lanes: u64,
     /// Waves that were active on the compute unit, added up over stochastic samples.
@@ -48,8 +57,8 @@ impl Tally {
                 }
                 Issue(number) => {
                     tally.stochastic += count.samples;
-                    let slot = usize::from(number).min(REASONS.len() - 1);
-                    tally.stalls[slot] += count.samples;
+                    let slot = usize::from(number).min(REASON_NUMBERS - 1);
+                    tally.stalls.0[slot] += count.samples;
                 }
             }
         }
@@ -61,7 +70,7 @@ impl Tally {
         self.samples += other.samples;
         self.stochastic += other.stochastic;
         self.issued += other.issued;
-        for (sum, more) in self.stalls.iter_mut().zip(&other.stalls) {
+        for (sum, more) in self.stalls.0.iter_mut().zip(&other.stalls.0) {
             *sum += more;
         }
         self.lanes += other.lanes;
@@ -71,7 +80,7 @@ impl Tally {
 
     /// Number of samples in which the wave did not issue an instruction.
     pub fn stalled(&self) -> u64 {
-        self.stalls.iter().sum()
+        self.stalls.0.iter().sum()
     }
 
     /// Share of the samples of `whole`, 0 to 1; 0 when `whole` has none.
@@ -100,7 +109,7 @@ impl Tally {
     /// Names and sample counts of the reasons why no instruction was issued, most frequent first.
     pub fn reasons(&self) -> Vec<(&'static str, u64)> {
         let mut reasons: Vec<(&'static str, u64)> = (0..)
-            .zip(&self.stalls)
+            .zip(&self.stalls.0)
             .filter(|(_, samples)| **samples > 0)
             .map(|(number, samples)| (reason(number), *samples))
             .collect();

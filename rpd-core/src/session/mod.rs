@@ -49,9 +49,11 @@ pub use tables::{
     AllocationRow, AllocationTable, ArgsRef, CallRow, CallTable, CopyRow, CopyTable, CountedTable,
     CounterValue, DispatchRow, DispatchTable, GraphLaunchRow, GraphLaunchTable, HipEventRow,
     HipEventTable, KfdEventRow, KfdEventTable, SampleRow, SampleTable, ScratchRow, ScratchTable,
-    ValueRange, event_operation_name,
+    ValueRange, event_operation_name, event_operation_of,
 };
 pub use window::Window;
+
+use std::collections::HashMap;
 
 use crate::agent::Agent;
 use crate::domain::Kind;
@@ -60,6 +62,7 @@ use crate::ids::{
     ProcessId, StringId, ThreadId,
 };
 use crate::launcher::{self, Place};
+use crate::spool::format::GraphNode;
 use crate::storage::column::Storage;
 
 /// The library through which the collector received the events of a process.
@@ -312,6 +315,8 @@ pub enum ResourceKind {
     HipStream,
     /// An agent of HSA.
     HsaAgent,
+    /// A stream, by its number in records.
+    Stream,
 }
 
 /// A name that the program gave to a resource through ROCTx.
@@ -319,7 +324,7 @@ pub enum ResourceKind {
 pub struct ResourceName {
     /// Kind of the resource that was named.
     pub kind: ResourceKind,
-    /// Thread id, device number, address of the stream or handle of the agent, by `kind`.
+    /// Thread id, device number, address of the HIP stream, handle of the agent or number of the stream, by `kind`.
     pub resource: u64,
     /// Name that the program gave to the resource.
     pub name: String,
@@ -470,8 +475,12 @@ pub struct Session {
     pub sampling: Vec<code::Sampling>,
     /// PC samples.
     pub samples: SampleTable,
+    /// PC samples that the provider has added up, which are not in [`Session::samples`].
+    pub sample_counts: totals::SampleCounts,
     /// Thread traces of shader engines, and what decoding them yielded.
     pub thread_traces: traces::ThreadTraces,
+    /// Correlation ids of the calls that added nodes to graphs, by graph and node; those that are known.
+    pub captured: HashMap<(u32, u32), CorrelationId>,
     /// Bytes, instructions and source lines of the code objects whose kernels were sampled or traced.
     pub code: code::Code,
     /// Call stacks of calls, markers and allocations.
@@ -524,9 +533,31 @@ impl Session {
     /// Whether nothing was recorded: no record, no thread trace, no sum.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+            && self.sample_counts.is_empty()
             && self.thread_traces.is_empty()
             && self.device_totals.is_empty()
             && self.removed.is_empty()
+    }
+
+    /// Names that the program gave to streams, by the numbers that records have.
+    pub fn stream_names(&self) -> HashMap<u32, &str> {
+        let names = self.resource_names.iter();
+        names
+            .filter(|named| named.kind == ResourceKind::Stream)
+            .filter_map(|named| Some((u32::try_from(named.resource).ok()?, &*named.name)))
+            .collect()
+    }
+
+    /// Whether there are PC samples, one by one or added up.
+    pub fn has_samples(&self) -> bool {
+        !self.samples.is_empty() || !self.sample_counts.is_empty()
+    }
+
+    /// The call whose stack is that of a dispatch or copy: for a node of a graph the call that added it, where that is
+    /// known, otherwise the call that submitted the work.
+    pub fn requester(&self, graph: GraphNode, correlation: CorrelationId) -> CorrelationId {
+        let captured = self.captured.get(&(graph.exec, graph.node));
+        captured.copied().unwrap_or(correlation)
     }
 
     /// Label of record `index` of [`Session::calls`] in files and statistics: the message of marks and ranges, else the

@@ -1,6 +1,6 @@
 //! Meaning of the packed fields and numbers of PC samples. They are those of the SDK.
 
-use crate::spool::format::sample_flag;
+use crate::spool::format::{FIRST_WARP_REASON, WARP_ISSUED, WARP_REASONS, sample_flag};
 
 /// A bit field in a packed word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,9 +116,23 @@ pub fn class(number: u8) -> &'static str {
     CLASSES.get(usize::from(number)).unwrap_or(&CLASSES[0])
 }
 
-/// Name of the reason with this number; `NONE` for a number outside [`REASONS`].
+/// Numbers that reasons have, those of warps included: one more than the greatest.
+pub const REASON_NUMBERS: usize = FIRST_WARP_REASON as usize + WARP_REASONS.len();
+
+/// Name of the reason with this number: one of [`REASONS`], or of [`WARP_REASONS`] from [`FIRST_WARP_REASON`] on; `NONE`
+/// for another number.
 pub fn reason(number: u8) -> &'static str {
-    REASONS.get(usize::from(number)).unwrap_or(&REASONS[0])
+    let number = usize::from(number);
+    let of_warp = |number: usize| WARP_REASONS.get(number.checked_sub(FIRST_WARP_REASON as usize)?);
+    REASONS
+        .get(number)
+        .or_else(|| of_warp(number))
+        .unwrap_or(&REASONS[0])
+}
+
+/// Number of the reason with this name; `None` for a name that no reason has.
+pub fn reason_number(name: &str) -> Option<u8> {
+    (0..REASON_NUMBERS as u8).find(|number| reason(*number) == name)
 }
 
 /// State of the issue logic for the sampled wave: [`Issue::HOST_TRAP`], [`Issue::ISSUED`], or the number of the reason,
@@ -141,6 +155,16 @@ impl Issue {
             Issue::ISSUED
         } else {
             Issue(STALL_REASON.of(snapshot as u64) as u8)
+        }
+    }
+
+    /// The state of samples that the provider has added up ([`crate::spool::format::PcCount::issue`]); `None` for a number
+    /// that has no meaning.
+    pub const fn from_count(issue: u32) -> Option<Issue> {
+        match issue {
+            WARP_ISSUED => Some(Issue::ISSUED),
+            FIRST_WARP_REASON.. if issue < REASON_NUMBERS as u32 => Some(Issue(issue as u8)),
+            _ => None,
         }
     }
 
@@ -195,5 +219,20 @@ mod tests {
             (class(2), class(40), reason(12)),
             ("MATRIX", "NONE", "NONE")
         );
+    }
+
+    #[test]
+    fn reasons_of_warps_have_numbers_of_their_own() {
+        assert_eq!((reason(23), reason(200)), ("LONG_SCOREBOARD", "NONE"));
+        for number in (0..REASONS.len()).chain(FIRST_WARP_REASON as usize..REASON_NUMBERS) {
+            assert_eq!(reason_number(reason(number as u8)), Some(number as u8));
+        }
+        assert_eq!(reason_number("MOON_PHASE"), None);
+        assert_eq!(Issue::from_count(WARP_ISSUED), Some(Issue::ISSUED));
+        assert_eq!(
+            Issue::from_count(23).and_then(Issue::stall),
+            Some("LONG_SCOREBOARD")
+        );
+        assert_eq!((Issue::from_count(15), Issue::from_count(36)), (None, None));
     }
 }

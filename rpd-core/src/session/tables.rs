@@ -14,7 +14,7 @@ use crate::ids::{
     QueueId, StreamId, StringId, ThreadId,
 };
 use crate::spool::format::{CountedValue, GraphNode, StackRef};
-use crate::spool::record::Table;
+use crate::spool::record::{RecordKind, Table};
 use crate::storage::column::{BATCH, Column, Storage};
 use crate::storage::optional_column::OptionalColumn;
 
@@ -73,7 +73,8 @@ impl Session {
     pub fn record_bytes(&self) -> u64 {
         let tables = Table::ALL.iter().map(|table| self.table_bytes(*table));
         let traces = self.thread_traces.summaries.iter().map(|trace| trace.bytes);
-        tables.chain(traces).sum()
+        let counts = self.sample_counts.len() * RecordKind::PcCount.fixed_len();
+        tables.chain(traces).sum::<u64>() + counts as u64
     }
 
     /// As [`Session::record_bytes`], for the records of one domain.
@@ -717,6 +718,16 @@ pub fn event_operation_name(operation: u16) -> &'static str {
     match operation {
         crate::spool::format::event_operation::RECORD => "HIP_EVENT_RECORD",
         crate::spool::format::event_operation::WAIT => "HIP_EVENT_WAIT",
+        crate::spool::format::event_operation::HOST_WAITS_FOR_EVENT => "CUDA_EVENT_SYNCHRONIZE",
+        crate::spool::format::event_operation::HOST_WAITS_FOR_STREAM => "CUDA_STREAM_SYNCHRONIZE",
+        crate::spool::format::event_operation::HOST_WAITS_FOR_CONTEXT => "CUDA_CONTEXT_SYNCHRONIZE",
         _ => "HIP_EVENT_NONE",
     }
+}
+
+/// The operation of [`HipEventTable`] with this name; 0 for a name that none has.
+pub fn event_operation_of(name: &str) -> u16 {
+    (1..=crate::spool::format::event_operation::HOST_WAITS_FOR_CONTEXT)
+        .find(|operation| event_operation_name(*operation) == name)
+        .unwrap_or(0)
 }

@@ -5,7 +5,7 @@
 //! distribution with mean 1 says. Replicates of a sum are sums of replicates, so they can be added up by line,
 //! function and kernel afterwards. The spread of a share over the replicates is its error.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::samples::Issue;
 use super::{DispatchKernels, Session};
@@ -122,6 +122,42 @@ pub struct PlaceTotals {
     pub replicates: Replicates,
 }
 
+/// Samples that the provider has added up by place, with nothing known of each: they have no time, dispatch or wave.
+#[derive(Debug, Clone, Default)]
+pub struct SampleCounts(BTreeMap<(Place, Issue), u64>);
+
+impl SampleCounts {
+    /// Adds samples at a place with the same state.
+    pub fn add(&mut self, place: Place, issue: Issue, samples: u64) {
+        let sum = self.0.entry((place, issue)).or_default();
+        *sum = sum.saturating_add(samples);
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Number of places and states with samples.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Number of samples in all.
+    pub fn total(&self) -> u64 {
+        self.0
+            .values()
+            .fold(0, |sum, more| sum.saturating_add(*more))
+    }
+
+    /// Places with states and numbers of samples, ordered.
+    pub fn iter(&self) -> impl Iterator<Item = (Place, Issue, u64)> {
+        self.0
+            .iter()
+            .map(|((place, issue), samples)| (*place, *issue, *samples))
+    }
+}
+
 /// Unit of counts: samples or cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Measure {
@@ -163,10 +199,20 @@ pub struct InstructionTotals {
 const CYCLES_PER_US: u64 = 1000;
 
 impl InstructionTotals {
-    /// Adds up the samples of a session.
+    /// Adds up the samples of a session. Those that the provider has added up have no replicates: their times are not
+    /// known.
     pub fn from_session(session: &Session) -> InstructionTotals {
         let samples = &session.samples;
         let mut totals = InstructionTotals::default();
+        // Ordered by place and state, as readers rely on.
+        for (place, issue, samples) in session.sample_counts.iter() {
+            let count = Count {
+                samples,
+                ..Count::default()
+            };
+            let sum = totals.places.entry(place).or_default();
+            sum.counts.push((issue, count));
+        }
         if samples.is_empty() {
             return totals;
         }
@@ -266,7 +312,7 @@ impl InstructionTotals {
 
     /// [`InstructionTotals::from_session`] if the session has samples, else [`InstructionTotals::from_traces`].
     pub fn from_any(session: &Session) -> InstructionTotals {
-        if session.samples.is_empty() {
+        if !session.has_samples() {
             InstructionTotals::from_traces(session)
         } else {
             InstructionTotals::from_session(session)

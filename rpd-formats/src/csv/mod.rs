@@ -126,6 +126,11 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
             )?);
         }
     }
+    files.extend(samples::write_counts(
+        session,
+        options,
+        target.file("pc_sampling_counts.csv"),
+    )?);
     files.push(agents::write(session, target.file("agent_info.csv"))?);
     if let Some(stats) = stats
         && stats.overall.iter().any(|row| row.calls > 0)

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use rpd_core::options::Options;
 use rpd_core::session::code::InstructionIndex;
-use rpd_core::session::samples::{self, CLASS_PREFIX, REASON_PREFIX, STALL_REASON};
-use rpd_core::session::{SampleTable, Session};
+use rpd_core::session::samples::{self, CLASS_PREFIX, Issue, REASON_PREFIX, STALL_REASON};
+use rpd_core::session::totals::Place;
+use rpd_core::session::{KernelLabels, SampleTable, Session};
 use rpd_core::spool::format::sample_flag;
 
 use super::Records as _;
@@ -126,6 +127,62 @@ pub(super) fn write(
             state.index = index;
             state.append_to(&mut row);
         }
+        row.end();
+        file.flush_if_full()?;
+    }
+    file.finish().map(Some)
+}
+
+/// Samples that the provider has added up, at one instruction and in one state.
+struct Counted<'a> {
+    place: Place,
+    kernel: &'a str,
+    instruction: &'a str,
+    comment: String,
+    issue: Issue,
+    samples: u64,
+}
+
+columns!(Counted<'_> => Row<'r>, |counted|
+    "Kernel_Name": free_text(counted.kernel),
+    "Code_Object_Id": number(counted.place.object.0),
+    "Code_Object_Offset": number(counted.place.offset),
+    "Instruction": free_text(counted.instruction),
+    "Instruction_Comment": free_text(&counted.comment),
+    "Wave_Issued_Instruction": number(u8::from(counted.issue == Issue::ISSUED)),
+    "Stall_Reason": text(counted.issue.stall().unwrap_or_default()),
+    "Samples": number(counted.samples),
+);
+
+/// Writes the file of the samples that the provider has added up; `None` without any.
+pub(super) fn write_counts(
+    session: &Session,
+    options: &Options,
+    path: PathBuf,
+) -> Result<Option<PathBuf>, WriteError> {
+    if session.sample_counts.is_empty() {
+        return Ok(None);
+    }
+    let mut file = TextFile::create(path)?;
+    let shape = Shape::run(options.csv_safe);
+    super::write_header(&mut file, &shape, Counted::COLUMNS.iter().copied());
+    let labels = KernelLabels::new(session, options.kernel_names);
+    let code = &session.code;
+    let mut index = InstructionIndex::new(code);
+    for (place, issue, samples) in session.sample_counts.iter() {
+        let found = index.find(place.object, place.offset);
+        let instruction = found.map(|found| &code.instructions[found as usize]);
+        let mut counted = Counted {
+            place,
+            kernel: labels.formatted(place.kernel),
+            instruction: instruction.map_or("", |one| session.strings.get(one.text)),
+            comment: instruction
+                .map_or_else(String::new, |one| code.comment(&session.strings, one)),
+            issue,
+            samples,
+        };
+        let mut row = Row::new(&mut file.buffer, b"", &shape);
+        counted.append_to(&mut row);
         row.end();
         file.flush_if_full()?;
     }

@@ -125,6 +125,8 @@ pub(super) struct Tracks {
     devices: HashMap<Device, Lanes>,
     pub(super) agents: HashMap<AgentHandle, AgentNames>,
     queues: HashMap<AgentHandle, BTreeSet<QueueId>>,
+    /// Names that the program gave to streams.
+    streams: HashMap<u32, String>,
     /// Whether names and units are those of the original tools.
     is_original: bool,
 }
@@ -157,6 +159,11 @@ impl Tracks {
             devices: HashMap::new(),
             agents: agents(session, options),
             queues: HashMap::new(),
+            streams: session
+                .stream_names()
+                .into_iter()
+                .map(|(id, name)| (id, name.to_owned()))
+                .collect(),
             is_original: options.compat.has(Difference::PerfettoNames),
         };
         tracks.describe_threads(trace, session);
@@ -256,7 +263,10 @@ impl Tracks {
     fn device_name(&mut self, device: Device) -> String {
         match device {
             Device::Stream(id) if self.is_original => format!("STREAM [\" {id} \"] "),
-            Device::Stream(id) => format!("STREAM [{id}]"),
+            Device::Stream(id) => match self.streams.get(&id) {
+                Some(name) => format!("STREAM [{id}] {name}"),
+                None => format!("STREAM [{id}]"),
+            },
             Device::Queue(agent, queue) => {
                 let queues = self.queues.get(&agent);
                 let position = queues.map_or(0, |queues| queues.range(..queue).count());

@@ -85,6 +85,11 @@ pub(super) fn write(
     file.buffer
         .extend_from_slice(b"],\"pc_sample_stochastic\":[");
     instructions.write_samples(file, session, true)?;
+    // Of NVIDIA GPUs, which the original does not know.
+    if !session.sample_counts.is_empty() {
+        file.buffer.extend_from_slice(b"],\"pc_sample_count\":[");
+        instructions.write_counts(file, session)?;
+    }
     file.buffer.extend_from_slice(b"]}");
     Ok(())
 }

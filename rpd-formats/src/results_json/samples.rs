@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use rpd_core::session::Session;
 use rpd_core::session::code::InstructionIndex;
 use rpd_core::session::samples::{
-    self, CLASS_PREFIX, DUAL_ISSUE, HARDWARE, ISSUE_SHIFT, PIPES, REASON_PREFIX, STALL_REASON,
-    STALL_SHIFT,
+    self, CLASS_PREFIX, DUAL_ISSUE, HARDWARE, ISSUE_SHIFT, Issue, PIPES, REASON_PREFIX,
+    STALL_REASON, STALL_SHIFT,
 };
 use rpd_core::spool::format::sample_flag;
 
@@ -34,11 +34,13 @@ impl<'a> Instructions<'a> {
             places: HashMap::new(),
         };
         let samples = &session.samples;
-        for index in samples.indices() {
-            let found = instructions
-                .index
-                .find(samples.object[index], samples.offset[index]);
-            if let Some(found) = found {
+        let single = samples
+            .indices()
+            .map(|index| (samples.object[index], samples.offset[index]));
+        let counted = session.sample_counts.iter();
+        let counted = counted.map(|(place, _, _)| (place.object, place.offset));
+        for (object, offset) in single.chain(counted) {
+            if let Some(found) = instructions.index.find(object, offset) {
                 let next = instructions.table.len() as u32;
                 let place = *instructions.places.entry(found).or_insert(next);
                 if place == next {
@@ -70,6 +72,42 @@ impl<'a> Instructions<'a> {
         array(",\"pc_sample_comments\":", &|place| {
             code.comment(&session.strings, instruction(place))
         });
+    }
+
+    /// The elements of the array of samples that the provider has added up.
+    pub(super) fn write_counts(
+        &mut self,
+        file: &mut TextFile,
+        session: &Session,
+    ) -> Result<(), WriteError> {
+        for (number, (place, issue, samples)) in session.sample_counts.iter().enumerate() {
+            if number > 0 {
+                file.buffer.push(b',');
+            }
+            // -1 stands for an instruction that is not in the list.
+            let instruction = self
+                .index
+                .find(place.object, place.offset)
+                .and_then(|found| self.places.get(&found))
+                .map_or(-1, |place| i64::from(*place));
+            let mut out = Out(&mut file.buffer)
+                .text("{\"kernel_id\":")
+                .number(place.kernel.0)
+                .text(",\"pc\":{\"code_object_id\":")
+                .number(place.object.0)
+                .text(",\"code_object_offset\":")
+                .number(place.offset)
+                .text("},\"inst_index\":")
+                .number(instruction)
+                .text(",\"wave_issued\":")
+                .number(u8::from(issue == Issue::ISSUED));
+            if let Some(reason) = issue.stall() {
+                out = out.text(",\"stall_reason\":\"").text(reason).text("\"");
+            }
+            out.text(",\"samples\":").number(samples).text("}");
+            file.flush_if_full()?;
+        }
+        Ok(())
     }
 
     /// The elements of the array of one method.

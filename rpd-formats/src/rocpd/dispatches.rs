@@ -112,7 +112,10 @@ pub(super) fn write(
         })?;
     }
     let version = schema_version(writer.session, writer.options);
-    let (with_graphs, with_replays) = (version >= RocpdSchema::Graphs, version >= RocpdSchema::Replays);
+    let (with_graphs, with_replays) = (
+        version >= RocpdSchema::Graphs,
+        version >= RocpdSchema::Replays,
+    );
     let columns = [
         <Record<'_> as Columns<RowWriter<'_>>>::NAMES,
         graph_columns(with_graphs),

@@ -9,7 +9,7 @@ use rpd_core::ids::{AgentHandle, KernelId, QueueId, StreamId, StringId, ThreadId
 use rpd_core::kernel_name::{KernelSpellings, spellings, without_symbol};
 use rpd_core::naming::Target;
 use rpd_core::options::{KernelNames, Options, RocpdSchema};
-use rpd_core::session::{ExtendedStrings, ResourceKind, Session, Table};
+use rpd_core::session::{ExtendedStrings, ResourceKind, Session, Table, event_operation_name};
 use rpd_core::storage::by_id::ById;
 use rpd_core::storage::column::Column;
 use rusqlite::{Connection, params};
@@ -167,6 +167,12 @@ impl<'a> Texts<'a> {
             if version <= of_database {
                 add(text);
             }
+        }
+        // Those that only CUDA has.
+        let waits = &session.hip_events;
+        let operations: BTreeSet<u16> = waits.indices().map(|at| waits.operation[at]).collect();
+        for operation in operations {
+            add(event_operation_name(operation));
         }
         for (kind, operations) in &session.provider_names {
             add(kind);
@@ -334,6 +340,7 @@ fn write_queues_and_streams(
         &names.table("rocpd_info_queue"),
         "Queue",
         queues,
+        &HashMap::new(),
     )?;
     let streams = references()
         .filter_map(|references| references.streams)
@@ -345,16 +352,18 @@ fn write_queues_and_streams(
         &names.table("rocpd_info_stream"),
         "Stream",
         streams,
+        &session.stream_names(),
     )
 }
 
 /// `Default <what>` for 0, which is always there; the others are numbered from 0 in the order of their ids, so that
-/// names do not depend on which of them was used first.
+/// names do not depend on which of them was used first. A name of the program's takes the place of such a name.
 fn write_numbered(
     connection: &Connection,
     table: &str,
     what: &str,
     ids: impl Iterator<Item = i64>,
+    given: &HashMap<u32, &str>,
 ) -> rusqlite::Result<()> {
     let mut seen = BTreeSet::new();
     let mut last = 0;
@@ -369,7 +378,9 @@ fn write_numbered(
         connection.prepare(&format!("INSERT INTO {table} (id, name) VALUES (?, ?)"))?;
     insert.execute(params![0, format!("Default {what}")])?;
     for (number, id) in seen.into_iter().enumerate() {
-        insert.execute(params![id, format!("{what} {number}")])?;
+        let own = u32::try_from(id).ok().and_then(|id| given.get(&id));
+        let name = own.map_or_else(|| format!("{what} {number}"), |&name| name.to_owned());
+        insert.execute(params![id, name])?;
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ use pages::{PageFile, Tables};
 use rpd_core::agent::AgentType;
 use rpd_core::naming::Target;
 use rpd_core::options::{Options, RocpdSchema};
-use rpd_core::session::Session;
+use rpd_core::session::{DispatchTable, Session};
 use rpd_core::spool::format::GraphNode;
 use rpd_core::storage::optional_column::OptionalColumn;
 use rusqlite::Connection;
@@ -184,7 +184,7 @@ fn create(
     if version >= RocpdSchema::Events {
         connection.execute_batch(EVENT_VIEWS)?;
     }
-    if !session.samples.is_empty() {
+    if session.has_samples() {
         connection.execute_batch(samples::DATA_VIEWS)?;
     }
     if !session.thread_traces.summaries.is_empty() {

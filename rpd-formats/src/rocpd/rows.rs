@@ -9,7 +9,7 @@ use std::io;
 
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{CorrelationId, Nanoseconds, OperationId, QueueId, StreamId, ThreadId};
-use rpd_core::options::Options;
+use rpd_core::options::{Options, RocpdSchema};
 use rpd_core::session::{
     CopyRow, GraphLaunchRow, HipEventRow, MemoryAction, Operation, Session, event_operation_name,
 };

@@ -39,7 +39,7 @@ pub(super) const ISSUED: &str = "issued";
 
 fn has_tables(session: &Session) -> bool {
     let traced = !session.thread_traces.summaries.is_empty();
-    !session.samples.is_empty() || !session.code.is_empty() || traced
+    session.has_samples() || !session.code.is_empty() || traced
 }
 
 /// Makes the tables, if the database has them.

@@ -67,7 +67,9 @@ CREATE TABLE rpd_pc_sample%suffix% (
     memory INTEGER
 );
 -- Samples added up by kernel, instruction and what the issue logic did: `issue` is NULL for host trap samples, issued,
--- or why no instruction was issued. `lanes` and `waves` are sums over the samples.
+-- or why no instruction was issued. `lanes` and `waves` are sums over the samples; 0 on NVIDIA GPUs, which report neither, nor
+-- a sample by itself: these have no rows in rpd_pc_sample. `offset` of their instructions has the number of the function's
+-- symbol in its module times 4294967296, plus the offset in the function.
 CREATE TABLE rpd_pc_total%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
     kernel_id INTEGER NOT NULL,

@@ -30,7 +30,7 @@ CREATE VIEW pc_instructions AS
         t.string AS instruction, f.string AS file, l.line, sum(p.samples) AS samples,
         sum(CASE WHEN p.issue = 'issued' THEN p.samples ELSE 0 END) AS issued,
         sum(CASE WHEN p.issue <> 'issued' THEN p.samples ELSE 0 END) AS stalled,
-        sum(p.lanes) * 1.0 / sum(p.samples) AS lanes
+        nullif(sum(p.lanes), 0) * 1.0 / sum(p.samples) AS lanes
     FROM rpd_pc_total p JOIN rpd_instruction i ON i.id = p.instruction_id AND i.guid = p.guid
         LEFT JOIN rocpd_info_kernel_symbol y ON y.id = p.kernel_id AND y.guid = p.guid
         LEFT JOIN rocpd_string t ON t.id = i.text_id AND t.guid = i.guid

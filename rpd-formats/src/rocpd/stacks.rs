@@ -59,6 +59,7 @@ pub(super) fn write(writer: &Writer<'_>, events: &Events) -> io::Result<()> {
         session: writer.session,
     };
     writer.records(events)?;
+    writer.captured()?;
     writer.modules()?;
     writer.code()?;
     writer.locations()?;
@@ -109,6 +110,21 @@ impl StackWriter<'_> {
             rows.integer(event)
                 .integer((*node).into())
                 .integer((*flags).into())
+                .end_row()?;
+        }
+        rows.finish()
+    }
+
+    /// The calls that added nodes to graphs.
+    fn captured(&self) -> io::Result<()> {
+        let columns = ["graph_exec_id", "graph_node_id", "stack_id"];
+        let mut rows = self.writer.rows("rpd_captured_node", &columns)?;
+        let mut nodes: Vec<_> = self.session.captured.iter().collect();
+        nodes.sort_unstable();
+        for ((exec, node), correlation) in nodes {
+            rows.integer((*exec).into())
+                .integer((*node).into())
+                .bits(correlation.0)
                 .end_row()?;
         }
         rows.finish()

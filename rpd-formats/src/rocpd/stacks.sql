@@ -67,6 +67,14 @@ CREATE TABLE rpd_api_stack%suffix% (
     stack_id INTEGER NOT NULL REFERENCES rpd_stack%suffix% (id) ON UPDATE CASCADE,
     flags INTEGER NOT NULL DEFAULT 0
 );
+-- The call that added a node to a graph, where it is known: its event has this `stack_id`. Work of the node has the stack
+-- of that call.
+CREATE TABLE rpd_captured_node%suffix% (
+    id INTEGER NOT NULL PRIMARY KEY,
+    graph_exec_id INTEGER NOT NULL,
+    graph_node_id INTEGER NOT NULL,
+    stack_id BIGINT NOT NULL
+);
 -- The frames of the stacks in rpd_api_stack, `depth` 0 innermost, inlined ones counted; written with rpd_frame.
 CREATE TABLE rpd_stack_frame%suffix% (
     stack_id INTEGER NOT NULL REFERENCES rpd_stack%suffix% (id) ON UPDATE CASCADE,

@@ -14,6 +14,8 @@ CREATE VIEW rpd_stack AS
     SELECT id, '%guid%' AS guid, parent_id, location_id, depth FROM rpd_stack%suffix%;
 CREATE VIEW rpd_api_stack AS
     SELECT api_id, '%guid%' AS guid, stack_id, flags FROM rpd_api_stack%suffix%;
+CREATE VIEW rpd_captured_node AS
+    SELECT id, '%guid%' AS guid, graph_exec_id, graph_node_id, stack_id FROM rpd_captured_node%suffix%;
 CREATE VIEW rpd_stack_frame AS
     SELECT stack_id, '%guid%' AS guid, depth, frame_id FROM rpd_stack_frame%suffix%;
 CREATE VIEW rpd_generated_line AS

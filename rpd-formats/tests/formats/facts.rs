@@ -6,7 +6,9 @@ use rpd_core::domain::Domain;
 use rpd_core::ids::{AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId};
 use rpd_core::options::{Format, KernelNames, Options};
 use rpd_core::session::code::{CodeLine, Instruction, Sampling, SourceFile};
+use rpd_core::session::samples::Issue;
 use rpd_core::session::stacks::{LocationKind, StackFrame, StackLocation, StackModule, StackNode};
+use rpd_core::session::totals::Place;
 use rpd_core::session::traces::{OccupiedTime, OccupiedUnit, TraceSummary, TracedLine, TracedWave};
 use rpd_core::session::{
     CodeObject, DeviceTotal, HostFunction, LoadOptions, Origin, Region, RemovedOf, RemovedTotal,
@@ -33,6 +35,8 @@ pub(crate) enum Fact {
     DeviceTotals,
     Removed,
     Sampling,
+    SampleCounts,
+    Captured,
     ThreadTraces,
     Code,
     Stacks,
@@ -57,6 +61,8 @@ fn facts(session: &Session) -> Vec<(Fact, usize)> {
         device_totals,
         removed,
         sampling,
+        sample_counts,
+        captured,
         thread_traces,
         code,
         stacks,
@@ -94,6 +100,8 @@ fn facts(session: &Session) -> Vec<(Fact, usize)> {
         (Fact::DeviceTotals, device_totals.len()),
         (Fact::Removed, removed.len()),
         (Fact::Sampling, sampling.len()),
+        (Fact::SampleCounts, sample_counts.total() as usize),
+        (Fact::Captured, captured.len()),
         (Fact::ThreadTraces, thread_traces.lines.len()),
         (Fact::Code, code.instructions.len()),
         (Fact::Stacks, stacks.nodes.len()),
@@ -113,6 +121,7 @@ pub(crate) fn leaves_out(format: Format, fact: Fact) -> bool {
                 | Fact::ResourceNames
                 | Fact::ProviderNames
                 | Fact::Sampling
+                | Fact::Captured
                 | Fact::ThreadTraces
                 | Fact::Stacks
                 | Fact::Origin
@@ -123,6 +132,7 @@ pub(crate) fn leaves_out(format: Format, fact: Fact) -> bool {
             Fact::ResourceNames
                 | Fact::Removed
                 | Fact::Sampling
+                | Fact::Captured
                 | Fact::ThreadTraces
                 | Fact::Ledger
         ),
@@ -132,6 +142,9 @@ pub(crate) fn leaves_out(format: Format, fact: Fact) -> bool {
                 | Fact::ProviderNames
                 | Fact::DeviceTotals
                 | Fact::Removed
+                // They have no times.
+                | Fact::SampleCounts
+                | Fact::Captured
                 | Fact::ThreadTraces
                 | Fact::Code
                 | Fact::Origin
@@ -150,6 +163,8 @@ pub(crate) fn leaves_out(format: Format, fact: Fact) -> bool {
                 | Fact::DeviceTotals
                 | Fact::Removed
                 | Fact::Sampling
+                | Fact::SampleCounts
+                | Fact::Captured
                 | Fact::Stacks
                 | Fact::Ledger
         ),
@@ -161,6 +176,7 @@ pub(crate) fn leaves_out(format: Format, fact: Fact) -> bool {
                 | Fact::ProviderNames
                 | Fact::DeviceTotals
                 | Fact::Removed
+                | Fact::Captured
         ),
     }
 }
@@ -302,6 +318,17 @@ pub(crate) fn session(changed: Option<Fact>) -> Session {
             unit: SamplingUnit::Time,
             interval: if is(Fact::Sampling) { 50 } else { 100 },
         });
+        session.sample_counts.add(
+            Place {
+                kernel: KernelId(1),
+                object: CodeObjectId(9),
+                offset: 3 << 32,
+            },
+            Issue::ISSUED,
+            if is(Fact::SampleCounts) { 6 } else { 5 },
+        );
+        let captured = CorrelationId(if is(Fact::Captured) { 3 } else { 2 });
+        session.captured.insert((1, 2), captured);
         add_traces(session, is(Fact::ThreadTraces));
         add_code(session, is(Fact::Code));
         add_stacks(session, is(Fact::Stacks));

@@ -6,8 +6,8 @@
 use std::sync::OnceLock;
 
 use super::aql::KernelDispatchPacket;
-use super::svm::Cause;
 use super::replay::Candidate;
+use super::svm::Cause;
 use rpd_gfx::device::Device;
 use rpd_gfx::perf;
 

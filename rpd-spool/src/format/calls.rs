@@ -14,7 +14,8 @@ pub mod call_flag {
     /// name and value, each as a `u32` length and the bytes. For operations whose argument struct is not in rpd's
     /// table.
     pub const ARGUMENT_TEXTS: u32 = 2;
-    /// The tail is the message of a marker: a `u32` length (`u32::MAX` for a null pointer) and the bytes.
+    /// The tail begins with the message of a marker: a `u32` length (`u32::MAX` for a null pointer) and the bytes. With
+    /// [`ARGUMENT_TEXTS`] what else is known of the marker follows.
     pub const MESSAGE: u32 = 4;
     /// The message of the marker was a null pointer.
     pub const NULL_MESSAGE: u32 = 8;

@@ -55,6 +55,19 @@ pub struct GraphNode {
     pub node: u32,
 }
 
+/// The call that added a node to a graph: the one that was captured, for a graph that was made by capturing. Written for
+/// the graph that the call made and for each graph that is made of that, once for each node.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct CapturedNode {
+    /// Head of the record. `aux` is not used: 0.
+    pub header: RecordHeader,
+    /// Graph and node, as dispatches and copies have them.
+    pub graph: GraphNode,
+    /// Correlation id of the call.
+    pub correlation: u64,
+}
+
 /// A launch of a graph, written when the call has returned successfully.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
@@ -79,7 +92,8 @@ pub struct GraphLaunch {
     pub reserved: u32,
 }
 
-/// Work of the device for a HIP event: the barrier that records it, or that waits for it.
+/// Work of the device for a HIP event: the barrier that records it, or that waits for it; or a wait of CUDA, of which begin
+/// and end are those of the wait.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct HipEvent {
@@ -165,6 +179,12 @@ pub mod event_operation {
     pub const RECORD: u16 = 1;
     /// A stream waits for the event.
     pub const WAIT: u16 = 2;
+    /// The host waits for the event (CUDA).
+    pub const HOST_WAITS_FOR_EVENT: u16 = 3;
+    /// The host waits for a stream (CUDA).
+    pub const HOST_WAITS_FOR_STREAM: u16 = 4;
+    /// The host waits for a context (CUDA).
+    pub const HOST_WAITS_FOR_CONTEXT: u16 = 5;
 }
 
 /// An asynchronous copy that is complete (`rocprofiler_callback_tracing_memory_copy_data_t`).

@@ -137,9 +137,10 @@ pub struct HostFunction {
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct NamedResource {
-    /// Head of the record. `aux`: 1 thread of the operating system, 2 HIP device, 3 HIP stream, 4 HSA agent.
+    /// Head of the record. `aux`: 1 thread of the operating system, 2 HIP device, 3 HIP stream, 4 HSA agent,
+    /// 5 stream by its number in records.
     pub header: RecordHeader,
-    /// Thread id, device number, address of the stream or handle of the agent, by `aux`.
+    /// Thread id, device number, address of the HIP stream, handle of the agent or number of the stream, by `aux`.
     pub resource: u64,
     /// Time at which the name was given.
     pub time: u64,

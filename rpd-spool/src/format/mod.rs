@@ -26,8 +26,8 @@ pub use calls::{CallRecord, RangeBegin, RangeEnd, call_flag};
 pub use capture::{CaptureCall, CaptureCode, CaptureMarker};
 pub use counters::{CountedDispatch, CountedValue, Counter, CounterInstance, Selected};
 pub use device::{
-    Allocation, Copy, DeviceTotal, Dispatch, GraphLaunch, GraphNode, HipEvent, KfdEvent, Scratch,
-    event_operation, kfd_kind, total_of,
+    Allocation, CapturedNode, Copy, DeviceTotal, Dispatch, GraphLaunch, GraphNode, HipEvent,
+    KfdEvent, Scratch, event_operation, kfd_kind, total_of,
 };
 pub use facts::{
     AgentRecord, CodeObject, HostFunction, KernelSymbol, Name, NamedResource, Region, space,
@@ -35,7 +35,10 @@ pub use facts::{
 pub use process::{PROVIDER_CUDA, PROVIDER_DIRECT, Process, ProcessTotals, RuntimeInit, TimedText};
 pub use record::tag;
 pub use removed::RemovedTotal;
-pub use sampling::{CodeBytes, CodeContent, PcSample, PcSampling, sample_flag};
+pub use sampling::{
+    CodeBytes, CodeContent, FIRST_WARP_REASON, PcCount, PcSample, PcSampling, WARP_ISSUED,
+    WARP_REASONS, sample_flag,
+};
 pub use stacks::{
     StackCode, StackLocation, StackModule, StackNode, StackObject, StackRef, StackSource,
     location_kind, stack_flag,

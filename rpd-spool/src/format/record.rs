@@ -200,6 +200,10 @@ record_kinds! {
     HipEvent = HIP_EVENT 74, HipEvent, Left, RecordRole::Row(Table::HipEvents);
     /// An event of the kernel driver. aux: [`format::kfd_kind`].
     KfdEvent = KFD_EVENT 75, KfdEvent, Left, RecordRole::Row(Table::KfdEvents);
+    /// Samples at an instruction, added up by the provider.
+    PcCount = PC_COUNT 76, PcCount, Left, RecordRole::Fact;
+    /// A node was added to a graph by a call.
+    CapturedNode = CAPTURED_NODE 77, CapturedNode, Left, RecordRole::Fact;
     /// A call of a capture. Tail: see [`crate::capture`].
     CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, RecordRole::Capture(CapturePart::Call);
     /// A code object of a capture. Tail: see [`crate::capture`].

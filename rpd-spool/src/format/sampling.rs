@@ -72,6 +72,60 @@ pub struct PcSample {
     pub memory: u32,
 }
 
+/// Samples at an instruction in the same state, added up by the provider: nothing is known of each of them, neither its
+/// time nor its wave nor its dispatch. Several records of a place are to be added up.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct PcCount {
+    /// Head of the record. `aux` is not used: 0.
+    pub header: RecordHeader,
+    /// Id of the code object.
+    pub code_object: u64,
+    /// Offset in the code object. Of a CUDA module: the number of the function's symbol in the upper half, and the offset
+    /// from the begin of the function in the lower half.
+    pub offset: u64,
+    /// Id of the function's symbol: [`super::KernelSymbol::id`].
+    pub function: u64,
+    /// Number of samples.
+    pub samples: u64,
+    /// [`WARP_ISSUED`], or the number of the reason why the warp did not issue an instruction: [`FIRST_WARP_REASON`] for
+    /// the first of [`WARP_REASONS`].
+    pub issue: u32,
+    /// Not used: 0.
+    pub reserved: u32,
+}
+
+/// [`PcCount::issue`] of samples in which the warp issued an instruction.
+pub const WARP_ISSUED: u32 = 255;
+
+/// [`PcCount::issue`] of the first of [`WARP_REASONS`]: numbers below are those of reasons of the SDK.
+pub const FIRST_WARP_REASON: u32 = 16;
+
+/// Reasons why a warp of an NVIDIA GPU did not issue an instruction: CUPTI's names after `stalled_`, in capitals.
+/// The last one stands for reasons that this table lacks. Numbers are stored: new reasons go to the end.
+pub const WARP_REASONS: [&str; 20] = [
+    "BARRIER",
+    "BRANCH_RESOLVING",
+    "DISPATCH_STALL",
+    "DRAIN",
+    "GMMA",
+    "IMC_MISS",
+    "LG_THROTTLE",
+    "LONG_SCOREBOARD",
+    "MATH_PIPE_THROTTLE",
+    "MEMBAR",
+    "MIO_THROTTLE",
+    "MISC",
+    "NO_INSTRUCTIONS",
+    "NOT_SELECTED",
+    "SHORT_SCOREBOARD",
+    "SLEEPING",
+    "TEX_THROTTLE",
+    "WAIT",
+    "WARPGROUP_ARRIVE",
+    "ANOTHER_REASON",
+];
+
 /// A part of the ELF image of a code object. Tail: the bytes. The parts of an image are consecutive records of the
 /// meta stream.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
@@ -106,4 +160,5 @@ pub struct CodeContent {
 
 const _: () = {
     assert!(size_of::<PcSample>() == 96);
+    assert!(size_of::<PcCount>() == 48);
 };

@@ -1,6 +1,7 @@
 //! Code of the GPU: from the bytes of code objects to instructions and lines of source code.
 
 mod accesses;
+mod cubin;
 #[cfg(test)]
 mod tests;
 
@@ -42,14 +43,24 @@ pub fn look_up_code(session: &mut Session, sources: bool) {
             wanted.entry(line.object).or_default().insert(line.offset);
         }
     }
+    for (place, _, _) in session.sample_counts.iter() {
+        wanted.entry(place.object).or_default().insert(place.offset);
+    }
     let mut code = std::mem::take(&mut session.code);
     // Results of an earlier look-up would be doubled.
     code.instructions.clear();
     code.lines.clear();
     code.sources.clear();
     code.problems.clear();
+    let mut modules = cubin::Modules::new(session);
     for (object, offsets) in wanted {
-        let Some(image) = code.image(object).cloned() else {
+        let image = code.image(object).cloned();
+        if modules.has(object) {
+            let bytes = image.as_ref().map(|image| &image.bytes[..]);
+            modules.decode(session, &mut code, object, bytes, &offsets);
+            continue;
+        }
+        let Some(image) = image else {
             code.problems.push(format!(
                 "the bytes of code object {object} are not in the recording: {} of its instructions are shown by offset only",
                 offsets.len()
@@ -96,12 +107,9 @@ fn decode(
             .push(format!("code object {object}: {problem}"));
     }
     let mut writer = Writer {
-        session,
-        code,
+        list: InstructionList::new(session, code, object),
         file: &file,
-        object,
         bias,
-        runs: HashMap::new(),
     };
     let mut done: HashSet<u64> = HashSet::new();
     for &offset in offsets {
@@ -139,19 +147,52 @@ fn decode(
 }
 
 struct Writer<'a> {
-    session: &'a mut Session,
-    code: &'a mut Code,
+    list: InstructionList<'a>,
     file: &'a DebugInfo<'a>,
-    object: CodeObjectId,
     bias: u64,
-    /// Runs of lines that are there: most instructions have the places of the one before.
-    runs: HashMap<Vec<CodeLine>, (u32, u32)>,
 }
 
 impl Writer<'_> {
     fn add(&mut self, address: u64, length: u32, text: &str, function: Option<&str>) {
-        let strings = &mut self.session.strings;
         let places = self.file.places(address);
+        let offset = address.wrapping_sub(self.bias);
+        self.list.add(offset, length, text, function, places);
+    }
+}
+
+/// Adds the instructions of a code object to a session's.
+struct InstructionList<'a> {
+    session: &'a mut Session,
+    code: &'a mut Code,
+    object: CodeObjectId,
+    /// Runs of lines that are there: most instructions have the places of the one before.
+    runs: HashMap<Vec<CodeLine>, (u32, u32)>,
+}
+
+impl<'a> InstructionList<'a> {
+    fn new(
+        session: &'a mut Session,
+        code: &'a mut Code,
+        object: CodeObjectId,
+    ) -> InstructionList<'a> {
+        InstructionList {
+            session,
+            code,
+            object,
+            runs: HashMap::new(),
+        }
+    }
+
+    /// Adds an instruction: `places` are its source lines, innermost first.
+    fn add(
+        &mut self,
+        offset: u64,
+        length: u32,
+        text: &str,
+        function: Option<&str>,
+        places: Vec<SourcePlace>,
+    ) {
+        let strings = &mut self.session.strings;
         let lines: Vec<CodeLine> = places
             .into_iter()
             .map(|place| CodeLine {
@@ -172,7 +213,7 @@ impl Writer<'_> {
         });
         self.code.instructions.push(Instruction {
             object: self.object,
-            offset: address.wrapping_sub(self.bias),
+            offset,
             length,
             text: strings.intern(text),
             function: function.map_or(StringId(0), |name| strings.intern(name)),

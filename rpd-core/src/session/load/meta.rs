@@ -331,6 +331,7 @@ pub(super) fn load_resource_name(record: &Record<'_>, session: &mut Session) -> 
         2 => ResourceKind::HipDevice,
         3 => ResourceKind::HipStream,
         4 => ResourceKind::HsaAgent,
+        5 => ResourceKind::Stream,
         _ => return Some(()),
     };
     session.resource_names.push(ResourceName {

@@ -218,6 +218,8 @@ impl Session {
                     RecordKind::Note => meta::load_note(&record, &mut session),
                     RecordKind::ProcessTotals => meta::load_totals(&record, &mut session),
                     RecordKind::PcSample => samples::load_sample(&record, &mut session),
+                    RecordKind::PcCount => samples::load_count(&record, &mut session),
+                    RecordKind::CapturedNode => records::load_captured_node(&record, &mut session),
                     RecordKind::PcSampling => samples::load_sampling(&record, &mut session),
                     RecordKind::ThreadTracing => traces::load_tracing(&record, &mut session),
                     RecordKind::TracedDispatch => traces::load_chosen(&record, &mut session),

@@ -5,6 +5,7 @@ use std::io;
 
 use zerocopy::{Immutable, IntoBytes};
 
+use super::super::ArgsRef;
 use crate::ids::{Nanoseconds, OperationId, StringId};
 use crate::spool::format::{self, StackRef};
 use crate::spool::reader::Record;
@@ -23,6 +24,8 @@ pub(super) struct StartedRange {
     pub(super) message: StringId,
     /// Linux thread id, in 64 bits: rows have no padding.
     pub(super) thread: u64,
+    /// What is known beyond the message.
+    pub(super) args: ArgsRef,
 }
 
 /// The end of a range.

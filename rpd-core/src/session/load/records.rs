@@ -77,6 +77,7 @@ impl Rows {
                     correlation: call.correlation,
                     ancestor: call.ancestor,
                     stack,
+                    args: self.details(call.flags, tail, session),
                 }));
             }
             session.ledger.open_calls.push(OpenCall {
@@ -87,19 +88,7 @@ impl Rows {
             });
             return Some(Ok(()));
         }
-        let has_args = call_flag::ARGUMENTS | call_flag::ARGUMENT_TEXTS;
-        let args = if self.options.args && call.flags & has_args != 0 {
-            let offset = session.calls.arena.total() as u64;
-            session.calls.arena.extend_from_slice(tail);
-            ArgsRef {
-                offset,
-                // Cannot overflow: the length of a record is a `u32`.
-                len: tail.len() as u32,
-                flags: call.flags,
-            }
-        } else {
-            ArgsRef::default()
-        };
+        let args = self.details(call.flags, tail, session);
         let calls = &mut session.calls;
         calls.push(CallRow {
             operation,
@@ -121,6 +110,28 @@ impl Rows {
             calls.stack.set_last(stack);
         }
         Some(Ok(()))
+    }
+
+    /// Keeps the arguments of a call, or what is known of a marker beyond its message.
+    fn details(&self, flags: u32, tail: &[u8], session: &mut Session) -> ArgsRef {
+        let has_args = call_flag::ARGUMENTS | call_flag::ARGUMENT_TEXTS;
+        // What a marker says is its own, and not the argument of a function.
+        let is_wanted = self.options.args || flags & call_flag::MESSAGE != 0;
+        if !is_wanted || flags & has_args == 0 {
+            return ArgsRef::default();
+        }
+        let tail = match flags & call_flag::MESSAGE {
+            0 => tail,
+            _ => behind_message(tail),
+        };
+        let offset = session.calls.arena.total() as u64;
+        session.calls.arena.extend_from_slice(tail);
+        ArgsRef {
+            offset,
+            // Cannot overflow: the length of a record is a `u32`.
+            len: tail.len() as u32,
+            flags,
+        }
     }
 
     /// Takes the start of a process range; `None` when the record is too short. The inner error is that of
@@ -152,6 +163,7 @@ impl Rows {
             correlation: range.correlation,
             ancestor: range.ancestor,
             stack,
+            args: self.details(range.flags, tail, session),
         }))
     }
 
@@ -180,7 +192,7 @@ impl Rows {
                 thread: ThreadId(range.thread as u32),
                 correlation: CorrelationId(range.correlation),
                 ancestor: CorrelationId(range.ancestor),
-                args: ArgsRef::default(),
+                args: range.args,
             });
             if meta.has_stacks {
                 calls.stack.set_last(range.stack);
@@ -230,6 +242,16 @@ fn message(tail: &[u8], session: &mut Session) -> StringId {
     match ByteStrings(tail).next() {
         Some(Some(text)) => session.strings.intern(&String::from_utf8_lossy(text)),
         _ => StringId(0),
+    }
+}
+
+/// The part of a marker's tail behind its message.
+fn behind_message(tail: &[u8]) -> &[u8] {
+    let (length, rest) = tail.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
+    match u32::from_le_bytes(*length) {
+        // A null message.
+        u32::MAX => rest,
+        length => rest.get(length as usize..).unwrap_or_default(),
     }
 }
 
@@ -349,6 +371,15 @@ pub(super) fn load_graph_launch(record: &Record<'_>, session: &mut Session) -> O
         exec: launch.exec,
         dispatches: launch.dispatches,
     });
+    Some(())
+}
+
+pub(super) fn load_captured_node(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (node, _) = record.parse::<format::CapturedNode>()?;
+    session.captured.insert(
+        (node.graph.exec, node.graph.node),
+        CorrelationId(node.correlation),
+    );
     Some(())
 }
 

@@ -5,9 +5,11 @@ use std::io;
 use std::sync::Arc;
 
 use super::super::code::{CodeImage, Sampling};
+use super::super::samples::Issue;
+use super::super::totals::Place;
 use super::super::{SampleRow, Session};
 use super::note_damage;
-use crate::ids::{AgentHandle, CodeObjectId, CorrelationId, DispatchId, Nanoseconds};
+use crate::ids::{AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds};
 use crate::spool::format;
 use crate::spool::options::{SamplingMethod, SamplingUnit};
 use crate::spool::reader::Record;
@@ -134,6 +136,21 @@ pub(super) fn load_sampling(record: &Record<'_>, session: &mut Session) -> Optio
         unit: unit?,
         interval: fixed.interval,
     });
+    Some(())
+}
+
+pub(super) fn load_count(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, _) = record.parse::<format::PcCount>()?;
+    let place = Place {
+        kernel: KernelId(fixed.function),
+        object: CodeObjectId(fixed.code_object),
+        offset: fixed.offset,
+    };
+    match Issue::from_count(fixed.issue) {
+        Some(issue) => session.sample_counts.add(place, issue, fixed.samples),
+        // Of a newer collector: the ledger has their number.
+        None => session.ledger.unknown_samples += fixed.samples,
+    }
     Some(())
 }
 

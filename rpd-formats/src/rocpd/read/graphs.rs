@@ -1,7 +1,11 @@
 //! Launches of graphs, graphs of dispatches and copies, and HIP events, which databases of later schemas have.
 
+use std::collections::HashMap;
+
 use rpd_core::ids::{AgentHandle, CorrelationId, Nanoseconds, QueueId, StreamId, ThreadId};
-use rpd_core::session::{GraphLaunchRow, GraphLaunchTable, Growth, HipEventRow, HipEventTable};
+use rpd_core::session::{
+    GraphLaunchRow, GraphLaunchTable, Growth, HipEventRow, HipEventTable, event_operation_of,
+};
 use rpd_core::spool::format::{GraphNode, event_operation};
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
@@ -148,16 +152,21 @@ pub(super) fn hip_events(
     let Some(columns) = select(source, "rocpd_hip_event", &wanted)? else {
         return Ok(());
     };
-    let mut records = Vec::new();
+    let mut operations: HashMap<u32, u16> = HashMap::new();
     source.each("id, string", "rocpd_string", |row| {
-        // Names contain the operation.
-        if text(row, 1).contains("HIP_EVENT_RECORD") {
-            records.push(word(row, 0));
+        // Names of other writers contain the operation.
+        let name = text(row, 1);
+        let operation = match event_operation_of(&name) {
+            0 if name.contains("HIP_EVENT_RECORD") => event_operation::RECORD,
+            known => known,
+        };
+        if operation != 0 {
+            operations.insert(word(row, 0), operation);
         }
         Ok(())
     })?;
     let read = |table: &mut HipEventTable, row: &Row<'_>| {
-        let is_record = records.contains(&word(row, 9));
+        let operation = operations.get(&word(row, 9)).copied();
         table.push(HipEventRow {
             correlation: CorrelationId(bits(row, 0)),
             start: Nanoseconds(bits(row, 1)),
@@ -168,11 +177,7 @@ pub(super) fn hip_events(
             stream: StreamId(word(row, 6)),
             event: bits(row, 7),
             source_queue: QueueId(bits(row, 8)),
-            operation: if is_record {
-                event_operation::RECORD
-            } else {
-                event_operation::WAIT
-            },
+            operation: operation.unwrap_or(event_operation::WAIT),
         });
     };
     let mut append = |piece: HipEventTable| {

@@ -103,6 +103,7 @@ pub(super) fn read(
         ..code(source, &mut info.session)?
     };
     names_of_threads(source, &mut info.session)?;
+    names_of_streams(source, &mut info.session)?;
     Ok((info, settings))
 }
 
@@ -346,6 +347,25 @@ fn code(source: &Source<'_>, session: &mut Session) -> Result<KernelNames> {
         names(false, true, false),
     ];
     Ok(ways.into_iter().find(is_how).unwrap_or_default())
+}
+
+/// Names that the program gave to streams: those that are not made of a number.
+fn names_of_streams(source: &Source<'_>, session: &mut Session) -> Result<()> {
+    source.each("id, name", "rocpd_info_stream", |row| {
+        let name = text(row, 1);
+        let is_made = name == "Default Stream"
+            || name
+                .strip_prefix("Stream ")
+                .is_some_and(|rest| rest.parse::<u64>().is_ok());
+        if !name.is_empty() && !is_made {
+            session.resource_names.push(ResourceName {
+                kind: ResourceKind::Stream,
+                resource: bits(row, 0),
+                name,
+            });
+        }
+        Ok(())
+    })
 }
 
 fn names_of_threads(source: &Source<'_>, session: &mut Session) -> Result<()> {

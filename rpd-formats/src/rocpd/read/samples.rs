@@ -1,12 +1,12 @@
 //! Reads PC samples and code, which only databases of rpd have.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rpd_core::ids::{CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, StringId};
 use rpd_core::options::{SamplingMethod, SamplingUnit};
 use rpd_core::session::code::{CodeImage, CodeLine, Instruction, Sampling, SourceFile};
-use rpd_core::session::samples::{Issue, REASONS};
+use rpd_core::session::samples::{Issue, reason_number};
 use rpd_core::session::totals::{Count, InstructionTotals, Place, REPLICATES, Replicates};
 use rpd_core::session::{Growth, SampleRow};
 use rpd_core::spool::format::sample_flag;
@@ -135,8 +135,7 @@ fn code(source: &Source<'_>, info: &mut Info) -> Result<Places> {
 
 /// The reason, by its text, why no instruction was issued.
 pub(super) fn reason_of(text: &str) -> Issue {
-    let number = REASONS.iter().position(|reason| *reason == text);
-    Issue(number.unwrap_or(0) as u8)
+    Issue(reason_number(text).unwrap_or(0))
 }
 
 /// Whether the database has PC samples or code.
@@ -188,6 +187,40 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, growth: &mut Growth) ->
             memory: word(row, 12),
         });
         source.stored(growth.taken(&mut info.session))
+    })?;
+    counts(source, info, &places)
+}
+
+/// What `issue` of a row says.
+fn issue_of(text: &str) -> Issue {
+    match text {
+        "" => Issue::HOST_TRAP,
+        ISSUED => Issue::ISSUED,
+        other => reason_of(other),
+    }
+}
+
+/// Reads the sums of code objects that no single sample is in: those that the provider made.
+fn counts(source: &Source<'_>, info: &mut Info, places: &Places) -> Result<()> {
+    let samples = &info.session.samples;
+    let single: HashSet<CodeObjectId> = samples
+        .indices()
+        .map(|index| samples.object[index])
+        .collect();
+    let columns = "kernel_id, instruction_id, issue, samples";
+    source.each(columns, "rpd_pc_total", |row| {
+        let (object, offset) = places.get(&integer(row, 1)).copied().unwrap_or_default();
+        if !single.contains(&object) {
+            let place = Place {
+                kernel: KernelId(bits(row, 0)),
+                object,
+                offset,
+            };
+            let issue = issue_of(&text(row, 2));
+            let counts = &mut info.session.sample_counts;
+            counts.add(place, issue, bits(row, 3));
+        }
+        Ok(())
     })
 }
 
@@ -209,11 +242,7 @@ pub(super) fn totals(source: &Source<'_>, info: &mut Info) -> Result<Instruction
     };
     let columns = "kernel_id, instruction_id, issue, samples, lanes, waves";
     source.each(columns, "rpd_pc_total", |row| {
-        let issue = match text(row, 2).as_str() {
-            "" => Issue::HOST_TRAP,
-            ISSUED => Issue::ISSUED,
-            other => reason_of(other),
-        };
+        let issue = issue_of(&text(row, 2));
         let count = Count {
             samples: bits(row, 3),
             lanes: bits(row, 4),

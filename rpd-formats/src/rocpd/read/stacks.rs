@@ -1,6 +1,6 @@
 //! Call stacks, which only databases of rpd have.
 
-use rpd_core::ids::Nanoseconds;
+use rpd_core::ids::{CorrelationId, Nanoseconds};
 use rpd_core::session::StackRef;
 use rpd_core::session::stacks::{
     GeneratedFile, GeneratedLines, LocationKind, PythonCode, StackFrame, StackLocation,
@@ -129,6 +129,16 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> R
         info.session.stacks.frames.push(frame);
         Ok(())
     })?;
+    // Databases of earlier versions lack it.
+    if source.has("rpd_captured_node")? {
+        let columns = "graph_exec_id, graph_node_id, stack_id";
+        source.each(columns, "rpd_captured_node", |row| {
+            let call = CorrelationId(bits(row, 2));
+            let node = (word(row, 0), word(row, 1));
+            info.session.captured.insert(node, call);
+            Ok(())
+        })?;
+    }
     if source.has("rpd_generated_line")? {
         read_generated(source, info)?;
     }

@@ -1,8 +1,11 @@
 //! CUDA programs, on the stand-in for the libraries of CUDA (`rpd-cuda-sim`).
 
+mod details;
 mod outputs;
 mod processes;
 mod refusals;
+mod replay;
+mod sampling;
 mod versions;
 
 use std::os::unix::fs::symlink;
