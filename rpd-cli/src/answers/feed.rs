@@ -39,7 +39,7 @@ pub(crate) struct Loaded {
     parts: Vec<Part>,
     sampled: Vec<Sampled>,
     /// Records whose times cannot be; they are left out.
-    pub(super) implausible: u64,
+    pub(crate) implausible: u64,
 }
 
 /// What an operation of a session is for an answer.

@@ -7,7 +7,7 @@ pub(crate) mod advise;
 pub(crate) mod breakdown;
 pub(crate) mod compare;
 pub(crate) mod explain;
-mod feed;
+pub(crate) mod feed;
 pub(crate) mod gaps;
 pub(crate) mod guide;
 pub(crate) mod kernel;

@@ -24,6 +24,7 @@ pub(crate) mod stacks;
 pub(crate) mod summary;
 pub(crate) mod tables;
 pub(crate) mod top;
+pub(crate) mod view;
 pub(crate) mod window;
 
 use std::ffi::{OsStr, OsString};
@@ -248,7 +249,7 @@ fn barriers(given: &[String]) -> Vec<String> {
 }
 
 /// Options for names of kernels.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub(crate) struct Naming {
     /// Name kernels after the innermost ROCTx range they were launched in
     #[arg(long)]
