@@ -1,7 +1,9 @@
 //! How quickly tiles are made and read, and in how much memory, from records that are made up on the way:
-//! `tiles RECORDS [FILE]`.
+//! `tiles RECORDS [FILE [PAGE]]` also keeps the tiles in a file, and writes the page as another one.
 
+use std::fs::File;
 use std::hint::black_box;
+use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -9,6 +11,7 @@ use rpd_analysis::classes::Class;
 use rpd_analysis::records::{
     Allocation, Call, Each, Facts, Gpu, Launch, NONE, Op, Process, Range, Records, Style, Thread,
 };
+use rpd_view::export::{MOST_RECORDS, export};
 use rpd_view::pyramid::{Key, Part, Pyramid, build};
 
 /// Operations, each with a call, on four queues of two GPUs; a marker for a thousand of them.
@@ -28,7 +31,9 @@ fn mixed(number: u64) -> u64 {
 impl Synthetic {
     fn new(records: u64) -> Synthetic {
         let mut names: Vec<String> = (0..KERNELS)
-            .map(|number| format!("void kernel_{number}<float, {number}>(float const*, float*, int)"))
+            .map(|number| {
+                format!("void kernel_{number}<float, {number}>(float const*, float*, int)")
+            })
             .collect();
         names.extend((0..8).map(|number| format!("hipFunction{number}")));
         names.extend((0..64).map(|number| format!("step {number}")));
@@ -129,14 +134,21 @@ fn peak() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let number = line.and_then(|line| line.split_whitespace().next());
-    number.and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0) / 1e3
+    number
+        .and_then(|number| number.parse::<f64>().ok())
+        .unwrap_or(0.0)
+        / 1e3
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let records: u64 = arguments.next().ok_or("expected a number of records")?.parse()?;
+    let records: u64 = arguments
+        .next()
+        .ok_or("expected a number of records")?
+        .parse()?;
     let directory = tempfile::tempdir()?;
     let path = arguments.next().map(PathBuf::from);
+    let page = arguments.next();
     let path = path.unwrap_or_else(|| directory.path().join("x.rpdview"));
     let synthetic = Synthetic::new(records);
     let begin = Instant::now();
@@ -158,7 +170,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let meta = pyramid.meta()?;
     let tracks = meta["tracks"].as_array().map_or(0, Vec::len) as u32;
     let last = meta["length"].as_u64().unwrap_or(0);
-    let level = (0..13).find(|level| last >> (22 + 2 * level) == 0).unwrap_or(12);
+    let level = (0..13)
+        .find(|level| last >> (22 + 2 * level) == 0)
+        .unwrap_or(12);
     for track in 0..tracks {
         black_box(pyramid.stored(Key {
             part: Part::Bins,
@@ -167,8 +181,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             number: 0,
         })?);
     }
-    println!("first {:.2} ms", begin.elapsed().as_secs_f64() * 1e3);
-    let keys: Vec<Key> = pyramid.keys().filter(|key| key.part == Part::Records).collect();
+    println!("{:.2} ms first", begin.elapsed().as_secs_f64() * 1e3);
+    let keys: Vec<Key> = pyramid
+        .keys()
+        .filter(|key| key.part == Part::Records)
+        .collect();
     let begin = Instant::now();
     let looked = keys.iter().step_by((keys.len() / 200).max(1));
     let mut count = 0;
@@ -176,6 +193,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         black_box(pyramid.tile(*key)?);
         count += 1;
     }
-    println!("tile {:.3} ms", begin.elapsed().as_secs_f64() * 1e3 / f64::from(count));
+    println!(
+        "{:.3} ms a tile",
+        begin.elapsed().as_secs_f64() * 1e3 / f64::from(count)
+    );
+    if let Some(page) = page {
+        let mut out = BufWriter::new(File::create(page)?);
+        let exported = export(&pyramid, MOST_RECORDS, "rpd view", &mut out)??;
+        out.flush()?;
+        println!("{exported:?}");
+    }
     Ok(())
 }

@@ -418,6 +418,6 @@ window.rpdView = {
   get sums() { return sums; },
   get rows() { return rows; },
   get meta() { return meta; },
-  state, INKS, contrast, xOf, timeAt, select: (from, to) => setRange({from, to}), zoomTo, pick, recordNear,
+  state, INKS, contrast, xOf, timeAt, select: (from, to) => setRange({from, to}), zoomTo, pick, recordNear, sumTrack,
 };
 begin().catch((error) => { failed = error.message; say("Cannot show the timeline: " + error.message); });

@@ -117,7 +117,7 @@ const addTo = (sum, start, end, from, to, weight) => {
 };
 // Tiles of a track beyond which only those at the edges are read; the time of a name in which any of it ran is not known then.
 const MOST_WHOLE = 48;
-const sumTrack = async (track, from, to) => {
+const sumTrack = async (track, from, to, mostWhole = MOST_WHOLE) => {
   const index = await loadIndex(track), list = tilesIn(index, from, to);
   const all = newSum(), byName = new Map();
   const of = (name) => {
@@ -127,7 +127,7 @@ const sumTrack = async (track, from, to) => {
   let isPart = false;
   for (const at of list) {
     const isInside = index.first[at] >= from && index.end[at] <= to;
-    if (isInside && list.length > MOST_WHOLE) {
+    if (isInside && list.length > mostWhole) {
       const sums = index.sums[at];
       for (let sum = 0; sum < sums.length; sum += SUM) {
         for (const into of [all, of(sums[sum])]) {

@@ -100,7 +100,9 @@ const drawRecord = ({track, tall}, y, lane, left, right, name, weight) => {
   const high = state.collapsed.has(track.id) ? THIN : ROW - 2;
   context.fillRect(left, y + lane * ROW, wide > 3 ? wide - 0.7 : wide, high);
   if (wide > 26 && high > THIN) {
-    context.fillStyle = ink.text;
+    // A dim box is nearly the background.
+    context.globalAlpha = 1;
+    context.fillStyle = isDim(name) ? dimText : ink.text;
     context.fillText(fit(context, nameOf(name), wide - 7), left + 3, y + lane * ROW + 2);
   }
   context.globalAlpha = 1;
@@ -158,7 +160,7 @@ const drawBins = (row, level) => {
   return isHere;
 };
 
-let isComplete = false;
+let isComplete = false, dimText = "";
 const drawTrack = (row) => {
   const chosen = choose(row.track);
   if (!chosen) return false;
@@ -331,6 +333,8 @@ const paint = () => {
   if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
+    canvas.style.width = width + "px";
+    canvas.style.height = height + "px";
   }
   context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -339,6 +343,7 @@ const paint = () => {
   context.textBaseline = "top";
   layout();
   const [lane, pick, accent] = styleOf("--lane", "--pick", "--accent");
+  [dimText] = styleOf("--faint");
   isComplete = !failed;
   context.save();
   context.beginPath();
@@ -367,8 +372,11 @@ const paint = () => {
       context.lineWidth = 1;
     }
   }
-  drawFlow();
   drawGutter();
+  context.beginPath();
+  context.rect(GUTTER, TOP, width, height - TOP);
+  context.clip();
+  drawFlow();
   context.restore();
   drawOverview();
   for (const mark of state.marks) drawBand(mark, pick, time(mark.to - mark.from));

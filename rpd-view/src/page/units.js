@@ -25,7 +25,7 @@ const time = (ns) => scaled(ns, TIMES, 1000);
 const onAxis = (value, step, units) => {
   if (value === 0) return "0";
   let index = 0, size = 1;
-  while (value >= size * 1000 && index < units.length - 1) { size *= 1000; index += 1; }
+  while (Math.abs(value) >= size * 1000 && index < units.length - 1) { size *= 1000; index += 1; }
   const needed = Math.min(Math.max(Math.ceil(Math.log10(size / step) - 1e-9), 0), 15);
   return (value / size).toLocaleString("en-US", {minimumFractionDigits: needed, maximumFractionDigits: needed}) + "\u202f" + units[index];
 };
@@ -63,7 +63,7 @@ const inkOf = (text) => {
   if (!found) {
     let hash = 2166136261;
     for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 16777619);
-    found = INKS[((hash >>> 0) ^ (hash >>> 15)) % INKS.length];
+    found = INKS[((hash ^ hash >>> 15) >>> 0) % INKS.length];
     if (inks.size > 50000) inks.clear();
     inks.set(text, found);
   }

@@ -584,3 +584,176 @@ fn write_names(
     write(&mut part, facts.names.len())?;
     Ok(firsts)
 }
+
+#[cfg(test)]
+mod tests {
+    use rpd_analysis::classes::Class;
+    use rpd_analysis::records::{Call, Gpu, Memory, NONE, Op, Process, Thread};
+
+    use super::super::Pyramid;
+    use super::super::tile::Numbers;
+    use super::*;
+
+    fn op(id: u64, start: u64, end: u64, queue: u32) -> Op {
+        Op {
+            id,
+            is_kernel: true,
+            is_second: false,
+            start,
+            end,
+            gpu: 0,
+            process: 0,
+            queue,
+            stream: queue,
+            name: 0,
+            class: Class::Compute,
+            kernel: NONE,
+            bytes: 0,
+            host_address: 0,
+            grid: [64, 1, 1],
+            group: [64, 1, 1],
+            lds: 0,
+            scratch: 0,
+            launch: None,
+        }
+    }
+
+    fn memory(ops: Vec<Op>) -> Memory {
+        let mut memory = Memory {
+            ops,
+            ..Memory::default()
+        };
+        memory.facts.names = vec!["kernel".to_owned(), "call".to_owned()];
+        memory.facts.gpus = vec![Gpu::default()];
+        memory.facts.processes = vec![Process::default()];
+        memory.facts.threads = vec![Thread::default()];
+        memory
+    }
+
+    fn built(memory: &Memory, window: Option<(u64, u64)>) -> Result<(Built, Pyramid), Error> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x.rpdview");
+        let built = build(memory, window, "of this", &path)?;
+        let files = std::fs::read_dir(directory.path()).expect("read").count();
+        assert_eq!(files, 1);
+        let pyramid = Pyramid::open(&path)?;
+        assert_eq!(pyramid.identity(), "of this");
+        Ok((built, pyramid))
+    }
+
+    fn take(pyramid: &Pyramid, part: Part, number: u64) -> Vec<u8> {
+        let tile = pyramid.tile(key(part, 0, 0, number)).expect("read");
+        tile.expect("a tile")
+    }
+
+    #[test]
+    fn tiles_have_every_record_and_what_they_add_up_to() {
+        let count = 3 * RECORDS as u64 + 17;
+        let ops = (0..count).map(|number| {
+            let start = 5_000 + number * 100;
+            op(number, start, start + [30, 250, 0][number as usize % 3], 0)
+        });
+        let (made, pyramid) = built(&memory(ops.collect()), None).expect("made");
+        assert_eq!((made.records, made.tracks), (count, 1));
+        let mut index_bytes = Vec::new();
+        index_bytes.extend(take(&pyramid, Part::Index, 0));
+        let mut index = Numbers(&index_bytes);
+        assert_eq!(index.take(), 4);
+        let (mut busy, mut records, mut first, mut number) = (0, 0, 0, 0);
+        for tile in 0..4 {
+            let bytes = take(&pyramid, Part::Records, tile);
+            let mut numbers = Numbers(&bytes);
+            let in_tile = numbers.take();
+            let mut start = 0;
+            for _ in 0..in_tile {
+                start += numbers.take();
+                assert_eq!(start, number * 100);
+                number += 1;
+            }
+            first += index.take();
+            assert_eq!(first, tile * RECORDS as u64 * 100);
+            index.take();
+            assert_eq!(index.take(), in_tile);
+            records += in_tile;
+            busy += index.take();
+            assert_eq!((index.take(), index.take()), (0, 1));
+            let name: Vec<u64> = (0..6).map(|_| index.take()).collect();
+            assert_eq!((name[0], name[1], name[3]), (1, in_tile, 0));
+            assert!(
+                pyramid
+                    .stored(key(Part::Details, 0, 0, tile))
+                    .expect("read")
+                    .is_some()
+            );
+        }
+        assert_eq!(records, count);
+        // Of each three: 30 alone, then 250 over the begin of the next one of 30.
+        let mut covered = 0;
+        let expected: u64 = (0..count)
+            .map(|number| {
+                let end = number * 100 + [30, 250, 0][number as usize % 3];
+                let added = end.saturating_sub(covered.max(number * 100));
+                covered = covered.max(end);
+                added
+            })
+            .sum();
+        assert_eq!(busy, expected);
+        assert_eq!(pyramid.meta().expect("read")["tracks"][0]["busy"], expected);
+    }
+
+    #[test]
+    fn window_keeps_records_that_overlap_it() {
+        let ops = (0..10).map(|number| op(number, number * 100, number * 100 + 50, 0));
+        let memory = memory(ops.collect());
+        assert_eq!(built(&memory, Some((250, 400))).expect("made").0.records, 2);
+        assert!(matches!(
+            built(&memory, Some((5_000, 6_000))),
+            Err(Error::Empty)
+        ));
+    }
+
+    #[test]
+    fn nothing_and_too_much_time_are_refused() {
+        assert!(matches!(
+            built(&memory(Vec::new()), None),
+            Err(Error::Empty)
+        ));
+        let far = memory(vec![op(1, 0, 10, 0), op(2, LONGEST, LONGEST + 10, 0)]);
+        assert!(matches!(built(&far, None), Err(Error::TooLong(_))));
+    }
+
+    #[test]
+    fn damaged_ends_give_lengths_of_nothing() {
+        let mut memory = memory(vec![op(1, 500, 100, 0), op(2, 600, 700, 3)]);
+        memory.calls.push(Call {
+            start: 400,
+            end: 300,
+            thread: NONE,
+            name: 1,
+            id: 9,
+            range: NONE,
+        });
+        let (made, pyramid) = built(&memory, None).expect("made");
+        assert_eq!((made.records, made.tracks), (3, 3));
+        assert_eq!(pyramid.meta().expect("read")["length"], 300);
+    }
+
+    #[test]
+    fn kept_records_have_their_own_details() {
+        let ops = (0..10).map(|number| op(number + 70, number * 100, number * 101, 2));
+        let (_, pyramid) = built(&memory(ops.collect()), None).expect("made");
+        let (records, details) = (
+            take(&pyramid, Part::Records, 0),
+            take(&pyramid, Part::Details, 0),
+        );
+        let (records, details) = super::super::keep(&records, Some(&details), 7);
+        assert_eq!(super::super::lengths(&records), [7, 8, 9]);
+        let details = details.expect("details");
+        let mut numbers = Numbers(&details);
+        assert_eq!(numbers.take(), 3);
+        numbers.take();
+        let first = numbers.take();
+        // The first of a column is the difference to 0, doubled.
+        assert_eq!(first, 2 * 77);
+    }
+}
