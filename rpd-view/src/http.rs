@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 pub const LONGEST_HEAD: usize = 8 << 10;
 /// Lines of a request's head.
 const MOST_LINES: usize = 64;
+/// Time for an answer, at least: one to a request that came too late has to be written as well.
+const LEAST: Duration = Duration::from_secs(1);
 
 /// A connection whose reads and writes can be given a time.
 pub trait Connection: Read + Write {
@@ -119,7 +121,7 @@ fn taken(parsed: &httparse::Request<'_, '_>) -> Option<Request> {
     })
 }
 
-/// Writes an answer until `end`; one that is not read in time is cut off. `lines` are further lines of the head, each with its end.
+/// Writes an answer until `end`, for which there is a second at least; one that is not read in time is cut off. `lines` are further lines of the head, each with its end.
 ///
 /// # Errors
 /// When the connection fails, or the time is over.
@@ -130,6 +132,7 @@ pub fn respond(
     content: &[u8],
     end: Instant,
 ) -> io::Result<()> {
+    let end = end.max(Instant::now() + LEAST);
     let head = format!(
         "HTTP/1.1 {status}\r\n{lines}Content-Length: {}\r\nConnection: close\r\n\r\n",
         content.len()

@@ -251,39 +251,36 @@ impl Served {
         let now = self.start.elapsed().as_millis();
         self.last.store(now as u64, Ordering::Relaxed);
         let found = match (data.as_deref(), site.as_deref()) {
-            (Some(&[part, track, level, number]), _) => self.tile([part, track, level, number]),
-            (_, Some(&[process, call])) => self.site(process, call),
-            _ => Ok(None),
+            (Some(&[part, track, level, number]), _) => {
+                let part = usize::try_from(part)
+                    .ok()
+                    .and_then(|part| Part::ALL.get(part));
+                let key = part.zip(track.try_into().ok()).zip(level.try_into().ok());
+                let Some(((part, track), level)) = key else {
+                    return refusal("404 Not Found");
+                };
+                self.pyramid.stored(Key {
+                    part: *part,
+                    track,
+                    level,
+                    number,
+                })
+            }
+            (_, Some(&[process, call])) => Ok(self.site(process, call)),
+            _ => return refusal("404 Not Found"),
         };
         match found {
             Ok(Some(content)) if content.len() <= MOST_BYTES as usize => (ok, BYTES, content),
-            Ok(None) => refusal("404 Not Found"),
+            // Not an error: a page asks for what lies around a place, where nothing may be.
+            Ok(None) => refusal("204 No Content"),
             Ok(Some(_)) | Err(_) => refusal("500 Internal Server Error"),
         }
     }
 
-    fn tile(&self, [part, track, level, number]: [u64; 4]) -> Result<Option<Vec<u8>>, ()> {
-        let part = usize::try_from(part)
-            .ok()
-            .and_then(|part| Part::ALL.get(part));
-        let (Some(part), Ok(track), Ok(level)) = (part, track.try_into(), level.try_into()) else {
-            return Ok(None);
-        };
-        let key = Key {
-            part: *part,
-            track,
-            level,
-            number,
-        };
-        self.pyramid.stored(key).map_err(|_| ())
-    }
-
-    fn site(&self, process: u64, call: u64) -> Result<Option<Vec<u8>>, ()> {
-        let Ok(process) = process.try_into() else {
-            return Ok(None);
-        };
+    fn site(&self, process: u64, call: u64) -> Option<Vec<u8>> {
+        let process = process.try_into().ok()?;
         let site = self.site.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(site(process, call).map(String::into_bytes))
+        site(process, call).map(String::into_bytes)
     }
 
     /// Whether a request is one of our page, or of somebody who opens it: it names this server, and comes from no other page.

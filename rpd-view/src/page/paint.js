@@ -110,7 +110,7 @@ const drawRecord = ({track, tall}, y, lane, left, right, name, weight) => {
 
 const drawBins = (row, level) => {
   const {track} = row, bits = 2 ** (BIN_BITS + 2 * level), y = TOP + row.y - state.top;
-  const first = Math.floor(state.from / bits / TILE_BINS), last = Math.floor(Math.min(state.to, track.last) / bits / TILE_BINS);
+  const first = Math.max(Math.floor(state.from / bits / TILE_BINS), 0), last = Math.floor(Math.min(state.to, track.last) / bits / TILE_BINS);
   const pixels = Math.ceil(plot());
   const busy = new Float64Array(pixels), best = new Float64Array(pixels), top = new Int32Array(pixels).fill(-2);
   const perPixel = span() / plot();

@@ -4,7 +4,7 @@ const file = byId("about") ? JSON.parse(byId("about").textContent) : null;
 const token = new URLSearchParams(location.hash.slice(1)).get("k") ?? "";
 const ask = async (path) => {
   const answer = await fetch(path, {headers: {"X-Rpd-Token": token}, cache: "no-store", referrerPolicy: "no-referrer"});
-  if (answer.status === 404) return null;
+  if (answer.status === 204) return null;
   if (answer.status === 403) throw new Error("the address lacks the key that rpd view printed: open that address again");
   if (!answer.ok) throw new Error("the server answers " + answer.status);
   return new Uint8Array(await answer.arrayBuffer());
@@ -86,7 +86,7 @@ const decode = {
 };
 
 // Tiles that were used last.
-const MOST_TILES = 1200;
+const MOST_TILES = 700;
 const cache = new Map();
 let failed = null;
 const load = (part, track, level, number) => {

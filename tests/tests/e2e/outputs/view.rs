@@ -166,7 +166,6 @@ fn server_gives_data_only_to_its_own_page_with_the_token() {
     let requests = [
         (with(""), "403"),
         (with(&other), "403"),
-        (with(&token[..token.len() - 3]), "400"),
         (with(&format!("{}\r\n", &token[..token.len() - 4])), "403"),
         (with(&format!("{token}{token}")), "403"),
         (with_host("evil.example"), "403"),
@@ -203,7 +202,9 @@ fn server_gives_data_only_to_its_own_page_with_the_token() {
         (path_of("/data/0/0/0/-1"), "404"),
         (path_of("/data/9/0/0/0"), "404"),
         (path_of("/data/4/0/0/99999999999999999999999"), "404"),
-        (path_of("/data/4/0/0/18446744073709551615"), "404"),
+        (path_of("/data/4/0/0/18446744073709551615"), "204"),
+        (path_of("/data/0/4294967296/0/0"), "404"),
+        (path_of("/site/0/0/0"), "404"),
         (path_of("/sql"), "404"),
         (with(&format!("{token}{long}")), "431"),
         ("nonsense\r\n\r\n".to_owned(), "400"),
@@ -412,7 +413,9 @@ fn reported(path: &Path, report: &str, window: (u64, u64)) -> Vec<(String, [u64;
         "0",
     ];
     let words = words.into_iter().chain(["--start", &start, "--end", &end]);
-    let outcome = command(&install::rpd(), words).success();
+    // Without rows the status says so.
+    let outcome = command(&install::rpd(), words);
+    assert!([0, 7].contains(&outcome.code()), "{}", outcome.stderr);
     let answer: Value = serde_json::from_str(&outcome.stdout).expect("an object");
     let number = |row: &Value, name: &str| {
         row[name]
@@ -586,8 +589,7 @@ fn names_with_markup_are_text() {
         &path,
         &format!(
             "UPDATE \"{strings}\" SET string = '{quoted}' || id WHERE string LIKE 'worker%' OR string LIKE '%iteration%'; \
-             UPDATE \"{kernels}\" SET display_name = '{quoted}', formatted_kernel_name = '{quoted}', truncated_kernel_name = '{quoted}', \
-             kernel_name = '{quoted}';"
+             UPDATE \"{kernels}\" SET display_name = '{quoted}', kernel_name = '{quoted}';"
         ),
     );
     let file = directory.path().join("x.html");
@@ -724,14 +726,21 @@ fn every_key_does_what_the_list_of_keys_says() {
         browser.key("t");
         assert_eq!(browser.value(theme), expected);
     }
+    browser.key("f");
+    browser.until(&format!("{span} < {whole} / 2"));
+    let middle = browser
+        .value("Math.round(rpdView.meta.length / 2)")
+        .to_string();
     browser.key("g");
     assert_eq!(browser.value("document.activeElement.id"), "go");
     // Letters in a field are letters.
-    for letter in "1ms".chars() {
+    for letter in middle.chars().chain("ns".chars()) {
         browser.key(&letter.to_string());
     }
     browser.key("Enter");
-    browser.until("Math.abs((rpdView.state.from + rpdView.state.to) / 2 - 1e6) < 2e6 && document.activeElement.id === 'canvas'");
+    browser.until(&format!(
+        "Math.abs((rpdView.state.from + rpdView.state.to) / 2 - {middle}) < 2 && document.activeElement.id === 'canvas'"
+    ));
     browser.key_with("f", 2);
     assert_eq!(browser.value("document.activeElement.id"), "query");
     browser.key("Escape");
