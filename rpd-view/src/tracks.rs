@@ -8,6 +8,9 @@ use serde::Serialize;
 /// Lanes of a track, in which records that overlap are drawn below one another; more share the last one.
 const LANES: usize = 12;
 
+/// Places of tracks that are kept at hand.
+const RECENT: usize = 256;
+
 /// What a track shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -112,16 +115,20 @@ pub struct Tracks {
     /// Tracks in the order in which their first records come.
     pub list: Vec<Track>,
     found: HashMap<Place, u32>,
-    last: Option<(Place, u32)>,
+    /// Some of the places that were looked up, each at a spot that follows from it.
+    recent: Vec<Option<(Place, u32)>>,
 }
 
 impl Tracks {
     /// The number of the track at a place.
     fn number(&mut self, place: Place) -> u32 {
-        if let Some((of, number)) = self.last
-            && of == place
+        let spot =
+            place.process ^ place.of.wrapping_mul(5) ^ place.queue ^ place.stream.wrapping_mul(3);
+        let spot = (spot as usize * 8 + place.kind as usize) % RECENT;
+        if let Some(Some((of, number))) = self.recent.get(spot)
+            && *of == place
         {
-            return number;
+            return *number;
         }
         let list = &mut self.list;
         let number = *self.found.entry(place).or_insert_with(|| {
@@ -131,7 +138,8 @@ impl Tracks {
             });
             list.len() as u32 - 1
         });
-        self.last = Some((place, number));
+        self.recent.resize(RECENT, None);
+        self.recent[spot] = Some((place, number));
         number
     }
 

@@ -273,12 +273,16 @@ fn make(
             loaded.implausible
         );
     }
+    let kept = match window {
+        // They go when the command ends.
+        Some(_) => String::new(),
+        None => format!(" in {}", path.display()),
+    };
     notice!(
-        "rpd: {NAME}: {} records in {} tracks, {:.1} MB of tiles in {} ({:.1} s)",
+        "rpd: {NAME}: {} records in {} tracks, {:.1} MB of tiles{kept} ({:.1} s)",
         built.records,
         built.tracks,
         built.bytes as f64 / 1e6,
-        path.display(),
         begin.elapsed().as_secs_f64()
     );
     Ok(())

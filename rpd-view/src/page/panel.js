@@ -98,8 +98,9 @@ const showLinks = async (section, record, name, launch, values) => {
     });
   }
   if (record.track.kind === "kernels") {
-    // Longer names are regular expressions by their bare beginning.
-    const command = "rpd kernel " + quoted(name) + " " + quoted(path);
+    // The command takes a regular expression.
+    const pattern = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const command = "rpd kernel " + quoted(pattern) + " " + quoted(path);
     button(links, "Copy command for this kernel", () => copy(command, command));
     make("code", command, make("p", undefined, section));
   }

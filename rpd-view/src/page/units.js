@@ -75,6 +75,6 @@ const fit = (context, text, width) => {
   const most = text.slice(0, Math.ceil(width / 2));
   const whole = context.measureText(most).width;
   if (most === text && whole <= width) return text;
-  const keep = Math.floor(most.length * width / whole) - 1;
+  const keep = Math.floor(most.length * width / whole) - 2;
   return keep > 2 ? most.slice(0, keep) + "\u2026" : "";
 };

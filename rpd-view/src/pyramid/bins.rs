@@ -119,11 +119,46 @@ impl Level {
         std::mem::take(&mut self.done)
     }
 
-    /// Adds a record, which begins `start` after the recording does, and not before another one did.
-    pub(super) fn add(&mut self, start: u64, slice: &Slice) {
-        if self.is_left_out {
-            return;
+    /// Adds records of a recording that begins at `origin`, none of which begins before another one did.
+    pub(super) fn add_all(&mut self, slices: &[Slice], origin: u64) {
+        let mut rest = slices;
+        while !self.is_left_out {
+            rest = self.add_inside(rest, origin);
+            let Some((slice, others)) = rest.split_first() else {
+                break;
+            };
+            self.add(slice.start - origin, slice);
+            rest = others;
         }
+    }
+
+    /// Adds the first records as long as they lie inside the first open bin, which is what most do; returns the others.
+    fn add_inside<'a>(&mut self, slices: &'a [Slice], origin: u64) -> &'a [Slice] {
+        let high = (self.base + 1) << self.shift;
+        let Some(bin) = self.open.front_mut() else {
+            return slices;
+        };
+        let (mut sum, mut covered, mut count) = (*bin, self.covered, 0);
+        for slice in slices {
+            let start = slice.start - origin;
+            let end = start + slice.length;
+            if start >= high || end > high {
+                break;
+            }
+            sum.busy += end.saturating_sub(start.max(covered));
+            covered = covered.max(end);
+            sum.add(slice.length, slice);
+            count += 1;
+        }
+        sum.count += count as u64;
+        *bin = sum;
+        self.covered = covered;
+        self.records += count as u64;
+        &slices[count..]
+    }
+
+    /// Adds a record, which begins `start` after the recording does.
+    fn add(&mut self, start: u64, slice: &Slice) {
         self.records += 1;
         let end = start + slice.length;
         let first = start >> self.shift;
@@ -140,13 +175,6 @@ impl Level {
         let limit = self.base + OPEN as u64;
         let busy_from = start.max(self.covered);
         self.covered = self.covered.max(end);
-        if last == first {
-            let bin = &mut self.open[0];
-            bin.count += 1;
-            bin.busy += end.saturating_sub(busy_from);
-            bin.add(slice.length, slice);
-            return;
-        }
         while self.base + (self.open.len() as u64) <= last.min(limit - 1) {
             let bin = self.fresh();
             self.open.push_back(bin);
@@ -280,9 +308,7 @@ mod tests {
     /// Places, counts, busy times, sums, longest records and greatest weights of all bins.
     fn bins(slices: &[Slice], level: u8) -> Vec<Row> {
         let mut made = Level::new(level);
-        for slice in slices {
-            made.add(slice.start, slice);
-        }
+        made.add_all(slices, 0);
         made.finish();
         let mut rows = Vec::new();
         for (tile, bytes) in made.take() {
@@ -365,11 +391,11 @@ mod tests {
             ..Slice::default()
         };
         let mut level = Level::new(0);
-        level.add(0, &hour);
+        level.add_all(&[hour], 0);
         level.finish();
         assert!(level.is_left_out() && level.take().is_empty());
         let mut level = Level::new(12);
-        level.add(0, &hour);
+        level.add_all(&[hour], 0);
         level.finish();
         assert!(!level.is_left_out() && level.take().len() == 1);
     }

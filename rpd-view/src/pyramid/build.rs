@@ -200,9 +200,7 @@ impl Worker<'_> {
             }
         }
         for level in &mut work.levels {
-            for slice in &batch.slices {
-                level.add(slice.start - self.origin, slice);
-            }
+            level.add_all(&batch.slices, self.origin);
         }
         self.end_bins(batch.track, &mut work)?;
         self.tracks[place] = Some(work);
@@ -410,7 +408,8 @@ fn make(
     store: &Store,
 ) -> Result<(Tracks, u64, Made), Error> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let workers = cores.saturating_sub(1).clamp(1, MOST_WORKERS);
+    // Reading records takes less than making tiles of them.
+    let workers = cores.clamp(1, MOST_WORKERS);
     std::thread::scope(|scope| {
         let mut senders = Vec::new();
         let mut running = Vec::new();
