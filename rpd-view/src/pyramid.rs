@@ -37,7 +37,7 @@ pub enum Error {
     Io {
         /// Path of the file.
         path: PathBuf,
-        /// Its error.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The file is not one of tiles, or was damaged.

@@ -7,7 +7,7 @@ pub(crate) mod advise;
 pub(crate) mod breakdown;
 pub(crate) mod compare;
 pub(crate) mod explain;
-pub(crate) mod feed;
+mod feed;
 pub(crate) mod gaps;
 pub(crate) mod guide;
 pub(crate) mod kernel;
@@ -15,6 +15,7 @@ mod print;
 pub(crate) mod regions;
 pub(crate) mod schema;
 pub(crate) mod stats;
+pub(crate) mod view;
 
 use std::path::PathBuf;
 

@@ -24,7 +24,6 @@ pub(crate) mod stacks;
 pub(crate) mod summary;
 pub(crate) mod tables;
 pub(crate) mod top;
-pub(crate) mod view;
 pub(crate) mod window;
 
 use std::ffi::{OsStr, OsString};

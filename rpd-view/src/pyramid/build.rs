@@ -323,7 +323,7 @@ impl Divider<'_> {
                 return;
             }
         }
-        for call in records.calls() {
+        for call in records.nested_calls() {
             let (track, slice) = self.tracks.call(facts, &call);
             self.add(track, slice, &[call.id]);
             if self.is_stopped {

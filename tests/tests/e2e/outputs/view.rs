@@ -437,7 +437,7 @@ fn reported(path: &Path, report: &str, window: (u64, u64)) -> Vec<(String, [u64;
     rows
 }
 
-/// The same of what the page shows for a selection.
+/// Name, count, sum, least and greatest of each row of one kind that the page shows for a selection.
 fn shown(browser: &mut Browser, kind: &str) -> Vec<(String, [u64; 4])> {
     let sums = browser.until(&format!(
         "rpdView.sums && JSON.stringify(rpdView.sums.names.filter(row => row.kind === '{kind}').map(row => \

@@ -21,8 +21,8 @@ use rpd_view::server::{Server, Site};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{Inputs, Naming, destination, parse, write_output};
-use crate::answers::feed::Loaded;
+use super::feed::Loaded;
+use crate::commands::{Inputs, Naming, destination, parse, write_output};
 use crate::failure::Failure;
 
 const NAME: &str = "view";
