@@ -55,9 +55,9 @@ pub(crate) fn run() -> Result<()> {
         &images.join("page.png"),
     )?;
     draw(&browser, &graph, (1200, 240), &images.join("flame.png"))?;
-    // The begin of the run, with the details of a kernel of the second queue.
+    // A kernel in the middle of the run, with what is around it.
     let mut place = timeline.into_os_string();
-    place.push("#at=36000000~90000000&record=1.0.2");
+    place.push("#record=1.0.100");
     draw(
         &browser,
         Path::new(&place),

@@ -350,6 +350,7 @@ const changed = () => {
   isNoted = true;
   setTimeout(() => { isNoted = false; history.replaceState(null, "", address()); }, 150);
 };
+const AROUND = 12;
 const restore = async () => {
   const words = new URLSearchParams(location.hash.slice(1));
   const numbers = (name, by) => (words.get(name) ?? "").split(by).filter((text) => text !== "").map(Number).filter(Number.isFinite);
@@ -367,7 +368,11 @@ const restore = async () => {
   if (range) setRange(range);
   const [track, number, row] = numbers("record", ".");
   const record = trackOf.has(track) ? await recordAt(trackOf.get(track), number, row) : null;
-  if (record) await pick(record, false);
+  if (record) {
+    await pick(record, false);
+    // An address with a record alone leads to it and what is around it.
+    if (!words.has("at")) zoomTo(record.start - AROUND * record.length, record.start + (AROUND + 1) * record.length);
+  }
   if (words.get("q")) { byId("query").value = words.get("q"); await find(); }
 };
 
