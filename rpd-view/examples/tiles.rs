@@ -152,7 +152,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = path.unwrap_or_else(|| directory.path().join("x.rpdview"));
     let synthetic = Synthetic::new(records);
     let begin = Instant::now();
-    let count = synthetic.ops().map(|op| black_box(op.start)).count();
+    let mut count = 0_u64;
+    synthetic.ops().for_each(|op| {
+        black_box(op);
+        count += 1;
+    });
     let floor = begin.elapsed().as_secs_f64();
     let begin = Instant::now();
     let built = build(&synthetic, None, "", &path)?;

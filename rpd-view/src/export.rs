@@ -34,9 +34,10 @@ pub fn export(
 ) -> io::Result<Result<Exported, Error>> {
     let read = (|| {
         let records = pyramid.meta()?["records"].as_u64().unwrap_or(0);
-        let least = match records > most {
-            true => Some(shortest(pyramid, most)?),
-            false => None,
+        let least = if records > most {
+            Some(shortest(pyramid, most)?)
+        } else {
+            None
         };
         Ok(Exported { records, least })
     })();

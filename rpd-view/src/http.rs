@@ -35,6 +35,11 @@ impl Connection for UnixStream {
     }
 }
 
+/// A line of a request's head is there several times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a line of the head is repeated")]
+pub struct Repeated;
+
 /// The head of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -47,15 +52,15 @@ pub struct Request {
 }
 
 impl Request {
-    /// The value of a line that the head has once; `Err` when it has several.
+    /// The value of a line; `None` when the head does not have it.
     ///
     /// # Errors
-    /// When there are several.
-    pub fn line(&self, name: &str) -> Result<Option<&str>, ()> {
+    /// When there are several of this name, of which no one counts more than another.
+    pub fn line(&self, name: &str) -> Result<Option<&str>, Repeated> {
         let mut found = self.lines.iter().filter(|(of, _)| of == name);
         let first = found.next().map(|(_, value)| value.as_str());
         match found.next() {
-            Some(_) => Err(()),
+            Some(_) => Err(Repeated),
             None => Ok(first),
         }
     }

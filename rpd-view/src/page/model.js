@@ -93,6 +93,9 @@ const lowerBound = (values, wanted) => {
   }
   return low;
 };
+// Whether the index has sums of the names of a tile: of many names it has none.
+const hasSums = (index, number) => index.sums[number].length > 0;
+const mayHave = (index, number, wanted) => !hasSums(index, number) || hasAny(index.sums[number], wanted);
 // Numbers of the tiles that have records from `from` to `to`.
 const tilesIn = (index, from, to) => {
   const list = [];
@@ -127,7 +130,7 @@ const sumTrack = async (track, from, to, mostWhole = MOST_WHOLE) => {
   let isPart = false;
   for (const at of list) {
     const isInside = index.first[at] >= from && index.end[at] <= to;
-    if (isInside && list.length > mostWhole) {
+    if (isInside && list.length > mostWhole && hasSums(index, at)) {
       const sums = index.sums[at];
       for (let sum = 0; sum < sums.length; sum += SUM) {
         for (const into of [all, of(sums[sum])]) {
@@ -180,7 +183,7 @@ const neighbour = async (record, step, wanted) => {
   let {number, row} = record;
   row += step;
   while (number >= 0 && number < index.count) {
-    if (!wanted || hasAny(index.sums[number], wanted)) {
+    if (!wanted || mayHave(index, number, wanted)) {
       const records = await load(RECORDS, record.track.id, 0, number);
       const count = records?.count ?? 0;
       if (row === Infinity) row = count - 1;
@@ -275,8 +278,13 @@ const search = async (text) => {
   let count = 0;
   for (const track of tracks) {
     const index = await loadIndex(track);
-    for (const sums of index.sums) {
+    for (let number = 0; number < index.count && wanted.size; number += 1) {
+      const sums = index.sums[number];
       for (let at = 0; at < sums.length; at += SUM) if (wanted.has(sums[at])) count += sums[at + 1];
+      if (!hasSums(index, number)) {
+        const records = await load(RECORDS, track.id, 0, number);
+        for (const name of records?.name ?? []) count += wanted.has(name);
+      }
     }
   }
   return {text, wanted, count};

@@ -215,6 +215,7 @@ const drawOverview = () => {
   context.fillText("overview", 8, 9);
 };
 // Stretches of the overview with hits, from records where a tile is wide there, else from what tiles hold.
+const MOST_READ = 200;
 let spots = null;
 const hitSpots = (wide) => {
   if (spots?.query === state.query && spots.wide === wide && spots.isWhole) return spots.list;
@@ -224,10 +225,13 @@ const hitSpots = (wide) => {
     const index = indexNow(track);
     if (!index) { isWhole = false; continue; }
     for (let number = 0; number < index.count; number += 1) {
-      if (!hasAny(index.sums[number], state.query.wanted)) continue;
-      const records = index.end[number] - index.first[number] > 2 * perPixel && read < 200 ? tile(RECORDS, track.id, 0, number) : null;
-      if (records) {
+      if (!mayHave(index, number, state.query.wanted)) continue;
+      let records = null;
+      if (read < MOST_READ && (!hasSums(index, number) || index.end[number] - index.first[number] > 2 * perPixel)) {
         read += 1;
+        records = tile(RECORDS, track.id, 0, number);
+      }
+      if (records) {
         let last = -1;
         for (let row = 0; row < records.count; row += 1) {
           const left = Math.floor(records.start[row] / perPixel);
@@ -237,7 +241,7 @@ const hitSpots = (wide) => {
         }
       } else {
         if (records === undefined) isWhole = false;
-        list.push([index.first[number] / perPixel, index.first[number] / perPixel + 1]);
+        if (hasSums(index, number)) list.push([index.first[number] / perPixel, index.first[number] / perPixel + 1]);
       }
     }
   }

@@ -3,13 +3,18 @@
 //! Records: their number, then columns of begin (after the one before), length, name + 1, lane and weight. Details: number of
 //! records and of columns, then the columns, each value as the zigzag difference to the one before. Index of a track: number of
 //! tiles; for each its first begin (after that of the one before), length until the last end, records, time that it adds
-//! to what the track is busy, weight, and its names: their number, then for each name + 1, count, sum, shortest, longest and weight.
+//! to what the track is busy, weight, and its names: their number (0 for more than
+//! [`MOST_NAMES`], of which the records tell), then for each name + 1, count, sum, shortest, longest and weight.
 
 use super::{Key, Part};
 use crate::tracks::Slice;
 
 /// Records of a tile.
 pub const RECORDS: usize = 4096;
+
+/// Names of a tile of which the index has sums; where there are more, such as messages with a number in each, these would take as
+/// much as the records.
+const MOST_NAMES: usize = 256;
 
 /// Appends a number.
 #[inline]
@@ -154,7 +159,10 @@ impl Index {
         self.busy += end.saturating_sub(start.max(self.covered));
         self.covered = self.covered.max(end);
         self.weight = self.weight.saturating_add(slice.weight);
-        // The name of the last record, then those of all: few in a tile, or each once.
+        if self.names.len() > MOST_NAMES {
+            return;
+        }
+        // The names of the latest records are the likely ones.
         let found = match self.names.iter().rposition(|sum| sum.name == slice.name) {
             Some(found) => found,
             None => {
@@ -178,6 +186,9 @@ impl Index {
     pub(super) fn end_tile(&mut self) -> u64 {
         let bytes = &mut self.bytes;
         let busy = std::mem::take(&mut self.busy);
+        if self.names.len() > MOST_NAMES {
+            self.names.clear();
+        }
         for value in [
             self.first - self.before,
             self.end - self.first,
@@ -275,5 +286,48 @@ pub(super) fn key(part: Part, track: u32, level: u8, number: u64) -> Key {
         track,
         level,
         number,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names_in_index(names: u32) -> u64 {
+        let mut index = Index::default();
+        for number in 0..1000 {
+            let slice = Slice {
+                name: number % names,
+                length: 5,
+                ..Slice::default()
+            };
+            index.add(u64::from(number) * 10, &slice);
+        }
+        assert_eq!(index.end_tile(), 5000);
+        let (tiles, bytes) = index.finish();
+        assert_eq!(tiles, 1);
+        let mut numbers = Numbers(&bytes);
+        let head: Vec<u64> = (0..7).map(|_| numbers.take()).collect();
+        assert_eq!(head[..6], [1, 0, 9995, 1000, 5000, 0]);
+        head[6]
+    }
+
+    #[test]
+    fn index_has_sums_of_names_unless_there_are_too_many() {
+        assert_eq!(names_in_index(3), 3);
+        assert_eq!(names_in_index(256), 256);
+        assert_eq!(names_in_index(257), 0);
+        assert_eq!(names_in_index(1000), 0);
+    }
+
+    #[test]
+    fn numbers_of_every_size_are_read_as_they_were_put() {
+        for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
+            let mut bytes = Vec::new();
+            put(&mut bytes, value);
+            assert_eq!(Numbers(&bytes).take(), value);
+        }
+        // What does not end is nothing.
+        assert_eq!(Numbers(&[0x80, 0x80]).take(), 0);
     }
 }
