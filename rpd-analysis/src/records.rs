@@ -360,6 +360,11 @@ pub trait Records {
     /// Calls.
     fn calls(&self) -> Each<'_, Call>;
 
+    /// Calls, and those that others are around, of which [`Call::range`] may be unknown.
+    fn nested_calls(&self) -> Each<'_, Call> {
+        self.calls()
+    }
+
     /// Markers.
     fn ranges(&self) -> Each<'_, Range>;
 

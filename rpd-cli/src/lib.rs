@@ -234,6 +234,7 @@ fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Resul
         SubCommand::Stats => answers::stats::run(words, compat),
         SubCommand::Advise => answers::advise::run(words, compat),
         SubCommand::Kernel => answers::kernel::run(words, compat),
+        SubCommand::View => answers::view::run(words, compat),
         SubCommand::Compare => answers::compare::run(words, compat),
         SubCommand::Explain => answers::explain::run(words, compat),
         SubCommand::Guide => answers::guide::run(words),

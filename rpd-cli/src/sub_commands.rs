@@ -67,6 +67,7 @@ sub_commands! {
         Regions = "regions";
         Stats = "stats";
         Advise = "advise";
+        View = "view";
     }
     "[OPTIONS] NAME DB..." {
         Kernel = "kernel";

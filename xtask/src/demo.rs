@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     println!(
         "\nThe run as a page, with its timeline: {}\n\nTry next:\n  \
          {rpd} advise {database}    # what to look at first\n  \
+         {rpd} view {database}    # the timeline in the browser\n  \
          {rpd} stacks {database}    # which lines launch the work\n  \
          {rpd} --pmc SQ_WAVES -- {} 2 20    # a hardware counter of each kernel",
         shortest(&page),

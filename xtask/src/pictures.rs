@@ -12,7 +12,7 @@ use crate::shell;
 /// Size of a picture in bytes that the repository should not exceed.
 const MOST_BYTES: u64 = 150 << 10;
 
-/// Profiles the workload of the demo, and draws the page and the flame graph that rpd makes of it.
+/// Profiles the workload of the demo, and draws the page, the flame graph and the timeline that rpd makes of it.
 pub(crate) fn run() -> Result<()> {
     let Some(browser) = shell::tool("chromium") else {
         bail!(
@@ -40,6 +40,12 @@ pub(crate) fn run() -> Result<()> {
     flame.args(["--weight", "gpu", "-o"]).arg(&graph);
     shell::run(&mut flame)?;
 
+    let timeline = out.join("view.html");
+    let mut view = Command::new(&rpd);
+    view.arg("view").arg(out.join("demo_results.db"));
+    view.arg("--export").arg(&timeline);
+    shell::run(&mut view)?;
+
     let images = install::source_root().join("docs/images");
     fs::create_dir_all(&images).with_context(|| format!("creating {}", images.display()))?;
     draw(
@@ -48,7 +54,16 @@ pub(crate) fn run() -> Result<()> {
         (1200, 640),
         &images.join("page.png"),
     )?;
-    draw(&browser, &graph, (1200, 240), &images.join("flame.png"))
+    draw(&browser, &graph, (1200, 240), &images.join("flame.png"))?;
+    // A kernel in the middle of the run, with what is around it.
+    let mut place = timeline.into_os_string();
+    place.push("#record=1.0.100");
+    draw(
+        &browser,
+        Path::new(&place),
+        (1200, 560),
+        &images.join("view.png"),
+    )
 }
 
 /// Draws the upper left part of a page, of `size` pixels, into the file `image`.
@@ -57,6 +72,8 @@ fn draw(browser: &Path, page: &Path, size: (u32, u32), image: &Path) -> Result<(
     // Without a sandbox, which a container or root does not have.
     command.args(["--headless", "--no-sandbox", "--disable-gpu"]);
     command.arg("--hide-scrollbars");
+    // A page may read its data after it was loaded.
+    command.arg("--virtual-time-budget=5000");
     command.arg(format!("--window-size={},{}", size.0, size.1));
     command.arg(format!("--screenshot={}", image.display()));
     command.arg(format!("file://{}", page.display()));

@@ -21,7 +21,7 @@ use step::{Outcome, Taken};
 const COMMAND: &str = "rpd";
 
 /// Commands that read a database, and their words; `DB` stands for it and `OUT` for the directory of outputs.
-const COMMANDS: [(&str, &[&str]); 10] = [
+const COMMANDS: [(&str, &[&str]); 11] = [
     (
         "query",
         &[
@@ -50,6 +50,7 @@ const COMMANDS: [(&str, &[&str]); 10] = [
     ("regions", &["regions", "DB"]),
     ("stats", &["stats", "DB"]),
     ("advise", &["advise", "DB"]),
+    ("view", &["view", "DB", "--build-only"]),
     ("diff", &["diff", "DB", "DB"]),
     ("merge", &["merge", "-o", "OUT/merged.db", "DB"]),
 ];

@@ -610,6 +610,27 @@ impl Part {
         })
     }
 
+    /// All calls, those within others too; without markers.
+    fn nested(&self) -> impl Iterator<Item = Call> + '_ {
+        let calls = &self.session.calls;
+        calls.indices().filter_map(move |index| {
+            if index.is_multiple_of(RELEASE) {
+                calls.release();
+            }
+            let (what, name, _) = self.operations[calls.operation[index].0 as usize];
+            let (start, end) = (calls.start[index], calls.end[index]);
+            let is_call = what == What::Call && is_plausible(self.times, start, end);
+            is_call.then(|| Call {
+                start: start.0,
+                end: end.0,
+                thread: self.thread(calls.thread[index]),
+                name,
+                id: calls.correlation[index].0,
+                range: NONE,
+            })
+        })
+    }
+
     fn markers(&self) -> impl Iterator<Item = Range> + '_ {
         let calls = &self.session.calls;
         let markers = (self.first_marker..).zip(&self.markers);
@@ -741,6 +762,11 @@ impl Records for Loaded {
 
     fn calls(&self) -> Each<'_, Call> {
         let each = |part| -> Each<'_, Call> { Box::new(Part::outermost(part)) };
+        merged(self.timed().map(each).collect(), |call| call.start)
+    }
+
+    fn nested_calls(&self) -> Each<'_, Call> {
+        let each = |part| -> Each<'_, Call> { Box::new(Part::nested(part)) };
         merged(self.timed().map(each).collect(), |call| call.start)
     }
 

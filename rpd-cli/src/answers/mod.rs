@@ -15,6 +15,7 @@ mod print;
 pub(crate) mod regions;
 pub(crate) mod schema;
 pub(crate) mod stats;
+pub(crate) mod view;
 
 use std::path::PathBuf;
 

@@ -247,7 +247,7 @@ fn barriers(given: &[String]) -> Vec<String> {
 }
 
 /// Options for names of kernels.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub(crate) struct Naming {
     /// Name kernels after the innermost ROCTx range they were launched in
     #[arg(long)]

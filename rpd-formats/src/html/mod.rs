@@ -30,6 +30,7 @@ const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
+    include_str!("../../../rpd-view/src/page/units.js"),
     include_str!("page.js"),
     include_str!("view.js"),
     include_str!("timeline.js"),

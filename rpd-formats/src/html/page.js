@@ -1,39 +1,4 @@
 const data = JSON.parse(document.getElementById("data").textContent);
-const byId = (id) => document.getElementById(id);
-const make = (tag, text, parent) => {
-  const node = document.createElement(tag);
-  if (text !== undefined) node.textContent = text;
-  if (parent) parent.append(node);
-  return node;
-};
-
-// Numbers as people read them.
-const digits = (value) => value.toLocaleString("en-US", {maximumFractionDigits: value >= 100 ? 1 : value >= 10 ? 2 : 3});
-const scaled = (value, units, base) => {
-  let index = 0;
-  while (Math.abs(value) >= base && index < units.length - 1) { value /= base; index += 1; }
-  return digits(value) + "\u202f" + units[index];
-};
-const TIMES = ["ns", "µs", "ms", "s"];
-const time = (ns) => scaled(ns, TIMES, 1000);
-// A place on an axis whose labels are `step` apart, with as many digits as tell neighbours apart.
-const onAxis = (value, step, units) => {
-  if (value === 0) return "0";
-  let index = 0, size = 1;
-  while (value >= size * 1000 && index < units.length - 1) { size *= 1000; index += 1; }
-  const needed = Math.min(Math.max(Math.ceil(Math.log10(size / step) - 1e-9), 0), 15);
-  return (value / size).toLocaleString("en-US", {minimumFractionDigits: needed, maximumFractionDigits: needed}) + "\u202f" + units[index];
-};
-const show = {
-  count: (value) => value.toLocaleString("en-US"),
-  ns: time,
-  bytes: (value) => scaled(value, ["B", "KiB", "MiB", "GiB", "TiB"], 1024),
-  rate: (value) => scaled(value, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"], 1000),
-  value: (value) => value.toLocaleString("en-US", {maximumFractionDigits: Math.abs(value) < 1 ? 6 : 3}),
-  share: (value) => value.toFixed(2) + "\u202f%",
-  text: (value) => value,
-  short: (value) => value,
-};
 
 // Head.
 byId("program").textContent = data.program;

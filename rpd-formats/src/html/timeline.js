@@ -18,34 +18,8 @@ for (const track of data.tracks) {
 }
 byId("detail").textContent = data.detail;
 
-// The colours of a name: that of its box, and that of the text in it.
-const colours = new Map();
-const coloursOf = (name) => {
-  let found = colours.get(name);
-  if (!found) {
-    let hash = 2166136261;
-    for (const character of data.names[name] ?? "") hash = Math.imul(hash ^ character.charCodeAt(0), 16777619);
-    const angle = (hash >>> 0) % 360, lightness = 45 + (hash >>> 12) % 12;
-    found = {box: "hsl(" + angle + " 62% " + lightness + "%)", text: textOn(angle, 0.62, lightness / 100)};
-    colours.set(name, found);
-  }
-  return found;
-};
-// Black or white, whichever contrasts more with a colour, by its relative luminance as WCAG defines it.
-const textOn = (hue, saturation, lightness) => {
-  const part = (offset) => {
-    const at = (offset + hue / 30) % 12, spread = saturation * Math.min(lightness, 1 - lightness);
-    const value = lightness - spread * Math.max(-1, Math.min(at - 3, 9 - at, 1));
-    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-  };
-  const luminance = 0.2126 * part(0) + 0.7152 * part(8) + 0.0722 * part(4);
-  return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 ? "#fff" : "#000";
-};
-const fit = (context, text, width) => {
-  if (context.measureText(text).width <= width) return text;
-  let keep = Math.floor(text.length * width / context.measureText(text).width) - 1;
-  return keep > 2 ? text.slice(0, keep) + "\u2026" : "";
-};
+// The colours of the name of this number; of several ones the same.
+const coloursOf = (name) => inkOf(data.names[name] ?? "");
 
 const paint = () => {
   const {from, to} = view, area = view.begin(height), {context, width, perPixel} = area;

@@ -1,9 +1,4 @@
 // A canvas that shows a part of a length: dragging moves it, the wheel with Ctrl or Shift zooms, so do buttons and keys.
-const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-const styleOf = (...names) => {
-  const style = getComputedStyle(document.documentElement);
-  return names.map((name) => style.getPropertyValue(name).trim());
-};
 
 // `draw` paints the part from view.from to view.to; `read` tells what is at a place, as {text}, or null; `click` gets the same.
 const makeView = ({canvas, tip, length, least, draw, read, click}) => {

@@ -355,3 +355,47 @@ mod tests {
         assert!(number_before(text, " bytes").is_err());
     }
 }
+
+/// Records of the timeline whose tiles are made and read.
+const VIEWED: &str = "10000000";
+
+pub(super) fn view(settings: &Settings) -> Result<Vec<Row>> {
+    let text = example(settings, "rpd-view", "tiles", &[VIEWED])?;
+    let rows = [
+        (
+            "tiles of a timeline, made",
+            " million records/s",
+            "M/s",
+            Target::AtLeast(5.0),
+        ),
+        (
+            "tiles of a timeline, stored",
+            " bytes a record",
+            "bytes",
+            Target::AtMost(12.0),
+        ),
+        (
+            "tiles of a timeline: peak memory",
+            " MB at most",
+            "MB",
+            Target::AtMost(500.0),
+        ),
+        (
+            "opening tiles, and those of the first picture",
+            " ms first",
+            "ms",
+            Target::AtMost(1000.0),
+        ),
+        (
+            "one tile of records, inflated",
+            " ms a tile",
+            "ms",
+            Target::AtMost(50.0),
+        ),
+    ];
+    rows.into_iter()
+        .map(|(what, after, unit, target)| {
+            Ok(Row::new(what, number_before(&text, after)?, unit, target))
+        })
+        .collect()
+}

@@ -37,6 +37,7 @@ Rows (all of them unless some are named):
   dataset   a data set of 100 ranks with 100000 records each, and its time by kernel and rank in DuckDB, if python3 has that
   large     opening, each format, statistics and each command that reads databases, for 2 M records, with few texts
             and with long ones that all differ: rate and peak memory
+  view      tiles of the timeline for 10 M records: rate, memory, first answer and one tile
   walks     captures of native call stacks, with framehop's figures beside them
   captures  captured calls and data, their size, opening a capture of 1 M calls, and replay
   python    one merged stack with 30 Python frames, in the python3 on the path

@@ -30,6 +30,7 @@ pub(super) const ALL: &[(&str, Measure)] = &[
     ("formats", |_, settings| examples::formats(settings)),
     ("dataset", |_, settings| examples::dataset(settings)),
     ("large", |_, settings| examples::large(settings)),
+    ("view", |_, settings| examples::view(settings)),
     ("walks", |_, settings| examples::walks(settings)),
     ("python", |_, settings| examples::python_stacks(settings)),
     ("symbols", |_, settings| examples::symbols(settings)),

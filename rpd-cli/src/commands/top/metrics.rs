@@ -1,13 +1,13 @@
 //! The figures for Prometheus: text exposition 0.0.4 over HTTP.
 
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use rpd_view::http;
 
 use super::model::{Row, Snapshot};
 use crate::failure::Failure;
@@ -16,8 +16,6 @@ use crate::failure::Failure;
 const MOST_CONNECTIONS: usize = 16;
 /// Time for a request to arrive, and for an answer to be taken.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Bytes of a request.
-const LONGEST_REQUEST: usize = 8 << 10;
 /// Names of each sort that are listed, by time; the others are added up.
 const MOST_NAMES: usize = 500;
 
@@ -96,61 +94,19 @@ pub(super) fn serve(address: SocketAddr, page: Page) -> Result<SocketAddr> {
 /// Answers one request, within the time for it.
 fn answer(mut connection: TcpStream, page: &Page) -> std::io::Result<()> {
     let end = Instant::now() + LIMIT;
-    let mut request = Vec::new();
-    let mut part = [0; 1024];
-    while !request.windows(4).any(|four| four == b"\r\n\r\n") {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() || request.len() > LONGEST_REQUEST {
-            return respond(&mut connection, "400 Bad Request", "", end);
-        }
-        connection.set_read_timeout(Some(left))?;
-        match connection.read(&mut part)? {
-            0 => return Ok(()),
-            read => request.extend_from_slice(&part[..read]),
-        }
-    }
-    let line = request
-        .split(|byte| *byte == b'\r')
-        .next()
-        .unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let mut words = line.split(' ');
-    match (words.next(), words.next()) {
-        (Some("GET"), Some("/metrics" | "/")) => {
-            let text = page.text();
-            respond(&mut connection, "200 OK", &text, end)
-        }
-        (Some("GET"), _) => respond(&mut connection, "404 Not Found", "", end),
-        _ => respond(&mut connection, "405 Method Not Allowed", "", end),
-    }
-}
-
-/// Writes an answer; one that is not read in time is cut off.
-fn respond(
-    connection: &mut TcpStream,
-    status: &str,
-    text: &str,
-    end: Instant,
-) -> std::io::Result<()> {
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        text.len()
-    );
-    let answer = [head.as_bytes(), text.as_bytes()].concat();
-    let mut rest = answer.as_slice();
-    while !rest.is_empty() {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(std::io::ErrorKind::TimedOut.into());
-        }
-        connection.set_write_timeout(Some(left))?;
-        let written = connection.write(rest)?;
-        if written == 0 {
-            return Ok(());
-        }
-        rest = &rest[written..];
-    }
-    Ok(())
+    let Some(request) = http::read(&mut connection, end)? else {
+        return Ok(());
+    };
+    let (status, text) = match &request {
+        Ok(request) => match (request.method.as_str(), request.path.as_str()) {
+            ("GET", "/metrics" | "/") => ("200 OK", page.text()),
+            ("GET", _) => ("404 Not Found", "".into()),
+            _ => ("405 Method Not Allowed", "".into()),
+        },
+        Err(status) => (*status, "".into()),
+    };
+    let kind = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n";
+    http::respond(&mut connection, status, kind, text.as_bytes(), end)
 }
 
 /// A label's value.
@@ -271,6 +227,8 @@ fn page(snapshot: &Snapshot) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+
     use super::*;
 
     fn snapshot(kernels: usize) -> Snapshot {

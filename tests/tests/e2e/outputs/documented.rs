@@ -21,7 +21,11 @@ const BEGINNINGS: [&str; 5] = ["rpd ", "cargo ", "sqlite3 ", "LD_LIBRARY_PATH=",
 const FORMS_FIRST: [&str; 2] = ["docs/command-line.md", "docs/results.md"];
 
 /// Commands that are not run, by their beginning, and why.
-const NOT_RUN: [(&str, &str); 9] = [
+const NOT_RUN: [(&str, &str); 10] = [
+    (
+        "rpd view out/run_results.db",
+        "it serves until the reader ends it",
+    ),
     ("rpd idle", "it waits for the reader"),
     ("rpd attach", "the process is the reader's"),
     ("rpd estimate [", "a form"),
@@ -288,6 +292,7 @@ pages! {
     commands_about_the_simulator_run "docs/simulator.md";
     commands_about_stacks_run "docs/stacks.md";
     commands_about_thread_traces_run "docs/thread-trace.md";
+    commands_about_the_timeline_run "docs/view.md";
     commands_of_the_guide_run "docs/guide.md";
     the_recipe_about_child_processes_runs "docs/recipes/child-processes.md";
     the_recipe_about_comparing_runs_runs "docs/recipes/compare-runs.md";

@@ -15,3 +15,4 @@ mod files_of_rpd;
 mod light;
 mod names;
 mod quiet;
+mod view;
