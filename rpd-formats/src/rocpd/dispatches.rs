@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rpd_core::options::RocpdSchema;
 use rpd_core::session::{Columns as _, DispatchPlaces, DispatchRow, DispatchTable, Session};
 use rpd_core::spool::format::GraphNode;
 use rpd_core::storage::column::{self, Column};

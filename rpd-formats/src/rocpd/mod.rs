@@ -206,7 +206,7 @@ pub fn without_place(session: &Session, options: &Options) -> Vec<String> {
         let nodes = graph.iter();
         nodes.filter(|node| node.exec != 0).count()
     };
-    let with_replays = |table: &DispatchTable| table.replay.iter().filter(|run| *run != 0).count();
+    let with_replays = |table: &DispatchTable| table.replay.iter().filter(|run| **run != 0).count();
     let adapters = session.agents.iter();
     let adapters = adapters.filter(|agent| agent.agent_type == AgentType::Nic);
     let sorts = [

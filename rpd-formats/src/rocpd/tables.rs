@@ -90,7 +90,7 @@ impl Table {
         });
         Some(Table {
             base,
-            since: RocpdSchema::from_line(first),
+            since: version_of_line(first),
             columns: columns.collect(),
         })
     }

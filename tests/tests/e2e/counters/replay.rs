@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rpd_tests::outputs::{Database, Table};
+use rpd_tests::outputs::Table;
 use rpd_tests::run::{Outcome, Rpd};
 
 use super::{Row, rows, rows_of};
