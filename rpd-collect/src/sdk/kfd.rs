@@ -84,6 +84,8 @@ static SERVICE: Service = Service::new("events of the kernel driver");
 /// The buffer of events, and the provider's numbers of [`KINDS`]; `None` of those that are not recorded.
 struct Held {
     buffer: Buffer,
+    /// Whether the events were requested by their own options, and not by an aggregate.
+    by_name: bool,
     numbers: [Option<u32>; KINDS.len()],
 }
 
@@ -137,19 +139,27 @@ pub(super) fn configure(setup: &Setup<'_>) {
             "{PURPOSE} is not recorded: the provider reports: {text}"
         ));
     }
-    HELD.get_or_init(|| Held { buffer, numbers });
+    HELD.get_or_init(|| Held {
+        buffer,
+        by_name,
+        numbers,
+    });
 }
 
-/// Whether the provider may hold events that it has not delivered. A forked child has not the thread that delivers them.
+/// The buffer and its kinds; `None` in a forked child, which has not the thread that delivers events.
+fn held() -> Option<&'static Held> {
+    HELD.get().filter(|_| fork_time() == 0)
+}
+
+/// Whether a program that ends suddenly is to wait for events that the provider may hold. Most programs that record the driver's
+/// events as part of an aggregate have none.
 pub(super) fn holds_events() -> bool {
-    HELD.get().is_some() && fork_time() == 0
+    held().is_some_and(|held| held.by_name || DELIVERED.load(Ordering::Relaxed))
 }
 
 /// Makes the provider deliver the events that it holds.
 pub(super) fn deliver() {
-    if holds_events()
-        && let Some(held) = HELD.get()
-    {
+    if let Some(held) = held() {
         held.buffer.flush();
     }
 }
