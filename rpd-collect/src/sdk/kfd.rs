@@ -23,7 +23,7 @@ use super::buffers::{self, Buffer};
 use super::forked_end;
 use super::payload::sized;
 use super::provider::describe;
-use super::setup::Setup;
+use super::setup::{Setup, note_newer};
 use crate::recording::guard::Service;
 use crate::recording::process::fork_time;
 use crate::recording::{device_work, meta};
@@ -111,10 +111,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
         .map(|(kind, _)| kind.name)
         .collect();
     if !missing.is_empty() && by_name {
-        meta::note(&format!(
-            "{} is not recorded: this provider does not have it; ROCprofiler-SDK 1.0 (ROCm 7.0) and later do",
-            missing.join(", ")
-        ));
+        note_newer(&missing.join(", "), "1.0 (ROCm 7.0)");
     }
     if known.iter().all(Option::is_none) {
         return;
