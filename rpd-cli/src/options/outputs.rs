@@ -12,10 +12,10 @@ use rpd_core::text::os_text;
 use super::choices::{PerfettoBackend, PerfettoFillPolicy};
 use super::given::{Named, Setting};
 use super::platform;
+use super::provider;
 use super::ranks;
 use super::resolve::{Environment, Resolver};
 use super::table::Given;
-use super::traces;
 use super::value::{EscapedPath, OptionValue, variable_number};
 use crate::failure::Failure;
 
@@ -219,7 +219,7 @@ fn without_events(given: &Given, formats: &[Format]) -> Option<String> {
         Format::Csv | Format::Pftrace => option.key().starts_with("hip_"),
         Format::Otf2 | Format::Html => true,
     };
-    let option = traces::newer_requested(given)
+    let option = provider::newer_requested(given)
         .filter(|option| {
             let key = option.key();
             key.starts_with("hip_") || key.starts_with("kfd_")

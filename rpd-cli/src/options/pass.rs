@@ -192,7 +192,7 @@ fn collector(
         cuda_graphs: given.cuda_graph_trace.value().unwrap_or_default(),
         spool_limit: None,
         in_pieces: false,
-        newer_sdk: traces::newer_requested(given).next().is_some(),
+        newer_sdk: provider::newer_requested(given).next().is_some(),
         streams: true,
         traces,
         hip_args: arguments_shown

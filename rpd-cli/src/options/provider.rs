@@ -3,11 +3,29 @@
 use rpd_core::options::{ProviderChoice, Traces};
 use rpd_spool::options::CollectorOptions;
 
-use super::given::Named;
+use super::given::{Named, Setting};
 use super::light;
 use super::table::Given;
-use super::traces;
 use crate::failure::Failure;
+
+/// The traces that newer SDKs have or that only some kernel drivers have, and that were requested by their own options.
+pub(super) fn newer_requested(given: &Given) -> impl Iterator<Item = &Named> {
+    let newer: [&Setting<bool>; 9] = [
+        &given.hip_graph_trace,
+        &given.hip_event_trace,
+        &given.kfd_trace,
+        &given.kfd_page_migration_trace,
+        &given.kfd_page_mapping_trace,
+        &given.kfd_queue_trace,
+        &given.kfd_dropped_events_trace,
+        &given.rocshmem_trace,
+        &given.hipfile_trace,
+    ];
+    let requested = newer
+        .into_iter()
+        .filter(|trace| trace.is_on() && !trace.is_included());
+    requested.map(|trace| -> &Named { trace })
+}
 
 /// Options that need the SDK: the option and its purpose.
 pub(super) fn needs_sdk<'a>(
@@ -86,7 +104,7 @@ pub(super) fn needs_sdk<'a>(
     }
     // SDKs in use lack them: an aggregate alone is no reason for one.
     let graphs = given.hip_graph_trace.key();
-    let newer = traces::newer_requested(given).find(|option| option.key() != graphs);
+    let newer = newer_requested(given).find(|option| option.key() != graphs);
     if let Some(option) = newer {
         let what = match option.key() {
             "hip_event_trace" => "HIP events",

@@ -3,7 +3,7 @@
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::options::Traces;
 
-use super::given::{Named, Setting};
+use super::given::Setting;
 use super::resolve::Environment;
 use super::summary;
 use super::table::Given;
@@ -80,25 +80,6 @@ pub(super) fn resolve(given: &Given, compat: Compat) -> Traces {
         cuda: given.cuda_trace.is_on(),
         cuda_driver: given.cuda_driver_trace.is_on(),
     }
-}
-
-/// The traces that newer SDKs have or that only some kernel drivers have, and that were requested by their own options.
-pub(super) fn newer_requested(given: &Given) -> impl Iterator<Item = &Named> {
-    let newer: [&Setting<bool>; 9] = [
-        &given.hip_graph_trace,
-        &given.hip_event_trace,
-        &given.kfd_trace,
-        &given.kfd_page_migration_trace,
-        &given.kfd_page_mapping_trace,
-        &given.kfd_queue_trace,
-        &given.kfd_dropped_events_trace,
-        &given.rocshmem_trace,
-        &given.hipfile_trace,
-    ];
-    let requested = newer
-        .into_iter()
-        .filter(|trace| trace.is_on() && !trace.is_included());
-    requested.map(|trace| -> &Named { trace })
 }
 
 /// Checks that something is recorded, and that tables that were requested have a content; a warning otherwise.

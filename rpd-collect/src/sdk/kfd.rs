@@ -23,7 +23,7 @@ use super::buffers::{self, Buffer};
 use super::forked_end;
 use super::payload::sized;
 use super::provider::describe;
-use super::setup::Setup;
+use super::setup::{Setup, note_newer};
 use crate::recording::guard::Service;
 use crate::recording::process::fork_time;
 use crate::recording::{device_work, meta};
@@ -84,6 +84,8 @@ static SERVICE: Service = Service::new("events of the kernel driver");
 /// The buffer of events, and the provider's numbers of [`KINDS`]; `None` of those that are not recorded.
 struct Held {
     buffer: Buffer,
+    /// Whether the events were requested by their own options, and not by an aggregate.
+    by_name: bool,
     numbers: [Option<u32>; KINDS.len()],
 }
 
@@ -109,10 +111,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
         .map(|(kind, _)| kind.name)
         .collect();
     if !missing.is_empty() && by_name {
-        meta::note(&format!(
-            "{} is not recorded: this provider does not have it; ROCprofiler-SDK 1.0 (ROCm 7.0) and later do",
-            missing.join(", ")
-        ));
+        note_newer(&missing.join(", "), "1.0 (ROCm 7.0)");
     }
     if known.iter().all(Option::is_none) {
         return;
@@ -137,19 +136,27 @@ pub(super) fn configure(setup: &Setup<'_>) {
             "{PURPOSE} is not recorded: the provider reports: {text}"
         ));
     }
-    HELD.get_or_init(|| Held { buffer, numbers });
+    HELD.get_or_init(|| Held {
+        buffer,
+        by_name,
+        numbers,
+    });
 }
 
-/// Whether the provider may hold events that it has not delivered. A forked child has not the thread that delivers them.
+/// The buffer and its kinds; `None` in a forked child, which has not the thread that delivers events.
+fn held() -> Option<&'static Held> {
+    HELD.get().filter(|_| fork_time() == 0)
+}
+
+/// Whether a program that ends suddenly is to wait for events that the provider may hold. Most programs that record the driver's
+/// events as part of an aggregate have none.
 pub(super) fn holds_events() -> bool {
-    HELD.get().is_some() && fork_time() == 0
+    held().is_some_and(|held| held.by_name || DELIVERED.load(Ordering::Relaxed))
 }
 
 /// Makes the provider deliver the events that it holds.
 pub(super) fn deliver() {
-    if holds_events()
-        && let Some(held) = HELD.get()
-    {
+    if let Some(held) = held() {
         held.buffer.flush();
     }
 }

@@ -67,9 +67,7 @@ impl Setup<'_> {
     pub(super) fn newer_callback_kind(&self, name: &str, since: &str) -> Option<&KindNames> {
         let found = self.names.callback(name);
         if found.is_none() && self.options.newer_sdk {
-            meta::note(&format!(
-                "{name} is not recorded: this provider does not have it; ROCprofiler-SDK {since} and later do"
-            ));
+            note_newer(name, since);
         }
         found
     }
@@ -82,6 +80,13 @@ impl Setup<'_> {
         }
         found
     }
+}
+
+/// Notes that this provider does not have `kind`, and the first version of the SDK that has it.
+pub(super) fn note_newer(kind: &str, since: &str) {
+    meta::note(&format!(
+        "{kind} is not recorded: this provider does not have it; ROCprofiler-SDK {since} and later do"
+    ));
 }
 
 /// Notes that this provider does not have `kind`.

@@ -257,7 +257,9 @@ fn records_of_old_kinds_do_not_depend_on_the_version_of_the_sdk() {
                 .success();
             let database = outcome.database();
             [
-                "SELECT category, name, count(*) FROM regions_and_samples GROUP BY 1, 2 ORDER BY 1, 2",
+                // Aggregates have the driver's events with newer SDKs only.
+                "SELECT category, name, count(*) FROM regions_and_samples WHERE category NOT LIKE 'KFD@_%' ESCAPE '@'
+                    GROUP BY 1, 2 ORDER BY 1, 2",
                 "SELECT name, grid_x, workgroup_x, count(*) FROM kernels GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
                 "SELECT name, size, count(*) FROM memory_copies GROUP BY 1, 2 ORDER BY 1, 2",
                 "SELECT type, level, size, count(*) FROM memory_allocations GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
