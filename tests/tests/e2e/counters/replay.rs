@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rpd_tests::outputs::{Database, Table};
+use rpd_tests::outputs::Table;
 use rpd_tests::run::{Outcome, Rpd};
 
 use super::{Row, rows, rows_of};
@@ -174,9 +174,9 @@ fn kernel_that_may_write_what_is_not_put_back_runs_once_and_a_line_says_so() {
 #[test]
 fn kernel_that_calls_the_host_runs_once_and_prints_once() {
     let plain = Rpd::new(["--kernel-trace", "-f", "csv"])
-        .workload("device-calls", ["printf"])
+        .workload("device-calls", ["print"])
         .success();
-    let outcome = replayed(&["-f", "csv"], "device-calls", &["printf"]);
+    let outcome = replayed(&["-f", "csv"], "device-calls", &["print"]);
     assert_eq!(outcome.stdout, plain.stdout);
     assert!(
         exceptions(&outcome)
