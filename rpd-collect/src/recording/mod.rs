@@ -55,6 +55,7 @@ mod process_record;
 pub(crate) mod python_files;
 pub(crate) mod regions;
 mod removed;
+pub(crate) mod replays;
 pub(crate) mod samples;
 pub(crate) mod setting;
 mod spares;

@@ -10,9 +10,9 @@ use rpd_spool::record::RecordKind;
 use super::setup::{Setup, note_missing};
 use super::stream::unpack;
 use super::trace::{Phase, Record, Tracer};
-use super::{counters, graphs, payload};
-use crate::recording::device_work;
+use super::{graphs, payload};
 use crate::recording::guard::Service;
+use crate::recording::{device_work, replays};
 
 pub(super) const KIND: &str = "KERNEL_DISPATCH";
 /// Operation of a packet that is being submitted, on the thread that submits it.
@@ -69,7 +69,7 @@ impl Tracer for PausedDispatches {
     const SERVICE: &'static Service = &SERVICE;
 
     fn record(&self, record: &Record, _slot: &mut u64) {
-        if record.phase == Phase::ENTER && counters::replay_pass().unwrap_or(0) == 0 {
+        if record.phase == Phase::ENTER && replays::pass().unwrap_or(0) == 0 {
             device_work::dispatch_paused();
         }
     }
@@ -90,7 +90,7 @@ impl Tracer for Dispatches {
         if record.operation != self.complete {
             if record.phase == Phase::ENTER {
                 // What the program submits once is recorded once, with the times of the first run.
-                let pass = counters::replay_pass();
+                let pass = replays::pass();
                 if pass.is_some_and(|pass| pass > 0) {
                     *slot = LATER_RUN;
                     return;

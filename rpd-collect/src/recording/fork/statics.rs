@@ -110,6 +110,14 @@ const KEPT: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "names of kernels, which the child has, too, and the dispatch that its thread submits",
+        &[
+            "recording/replays.rs PASS",
+            "sdk/counters/replay.rs CURRENT",
+            "sdk/counters/replay.rs KNOWN",
+        ],
+    ),
+    (
         "ranges and sections of the program, which are open in the child as well",
         &[
             "kokkos.rs SECTIONS",
@@ -205,6 +213,7 @@ const KEPT: &[(&str, &[&str])] = &[
             "recording/capture/stage.rs OWN",
             "recording/capture/stage.rs STAGED_BY_WAITING_CALLS",
             "recording/capture/state.rs STATE",
+            "recording/capture/watch.rs LAUNCH",
         ],
     ),
     (
@@ -268,6 +277,10 @@ const SET: &[(&str, &str)] = &[
     ("recording/removed.rs STATE", "pub(super) fn count("),
     ("recording/capture/mod.rs ACTIVE", "fn forget_parent()"),
     ("recording/capture/mod.rs DEPTH", "fn forget_parent()"),
+    (
+        "recording/capture/watch.rs WATCHING",
+        "pub(super) fn stop()",
+    ),
     (
         "recording/capture/stage.rs CONTROL",
         "pub(super) fn forget_parent()",

@@ -149,11 +149,6 @@ pub(super) fn replays() -> bool {
     (COUNTING.get()).is_some_and(|counting| counting.replay.is_some())
 }
 
-/// The run, from 0, of the dispatch that this thread submits, where it is replayed.
-pub(super) fn replay_pass() -> Option<u32> {
-    if replays() { replay::pass() } else { None }
-}
-
 /// Starts counting when the HSA runtime is initialised and has no queue yet.
 pub(super) fn hsa_initialised() {
     let Some(counting) = COUNTING.get() else {

@@ -17,7 +17,7 @@ use crate::recording::capture::{Launch, current_launch};
 use crate::recording::fork::ForkHook;
 use crate::recording::guard::Service;
 use crate::recording::kinds::KindNames;
-use crate::recording::{device_work, meta, switch};
+use crate::recording::{device_work, meta, replays, switch};
 use crate::sdk::setup::Setup;
 use crate::sdk::trace::{Phase, Record, Tracer};
 
@@ -42,8 +42,6 @@ struct Current {
     is_selected: bool,
     /// Whether it was to be replayed.
     is_requested: bool,
-    /// The run that is submitted, from 0.
-    pass: Option<u32>,
     /// Number of runs so far.
     runs: u32,
 }
@@ -104,11 +102,6 @@ pub(super) fn registered(id: u64, name: &[u8]) {
     with(|known| known.names.insert(id, name));
 }
 
-/// The run of the dispatch that this thread submits.
-pub(super) fn pass() -> Option<u32> {
-    CURRENT.get()?.pass
-}
-
 /// The thread, and the run from 1, in the value that comes back with the counters of a dispatch.
 pub(super) fn pack(thread: u32, pass: Option<u32>) -> u64 {
     u64::from(pass.map_or(0, |pass| pass.saturating_add(1))) << 32 | u64::from(thread)
@@ -127,7 +120,7 @@ pub(super) fn choose(
 ) -> Option<(rocprofiler_counter_config_id_t, Option<u32>)> {
     let (dispatch, agent) = (info.dispatch_id, info.agent_id.handle);
     let current = CURRENT.get().filter(|current| current.dispatch == dispatch);
-    let pass = current.and_then(|current| current.pass);
+    let pass = current.and_then(|_| replays::pass());
     if switch::is_paused() && pass.unwrap_or(0) == 0 {
         device_work::dispatch_paused();
     }
@@ -206,14 +199,11 @@ impl Tracer for Replays {
             let Some(mut current) = CURRENT.get() else {
                 return;
             };
-            current.pass = match record.phase {
-                Phase::ENTER => {
-                    current.runs += 1;
-                    u32::try_from(payload.current_pass).ok()
-                }
-                _ => None,
-            };
+            let is_begin = record.phase == Phase::ENTER;
+            current.runs += u32::from(is_begin);
             CURRENT.set(Some(current));
+            let pass = u32::try_from(payload.current_pass).ok();
+            replays::set_pass(pass.filter(|_| is_begin));
         }
     }
 }
@@ -229,7 +219,6 @@ fn begin(payload: &mut rocprofiler_callback_tracing_kernel_replay_data_t, slot: 
         dispatch: info.dispatch_id,
         is_selected: switch::is_on() && counting.selection.selects(info.kernel_id),
         is_requested: false,
-        pass: None,
         runs: 0,
     };
     let groups = if current.is_selected {

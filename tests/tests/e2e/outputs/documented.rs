@@ -286,6 +286,7 @@ pages! {
     commands_in_place_of_rocprofv3_run "docs/drop-in.md";
     commands_about_explanations_run "docs/explain.md";
     commands_about_formats_run "docs/formats.md";
+    commands_about_passes_run "docs/passes.md";
     commands_about_samples_run "docs/pc-sampling.md";
     commands_about_providers_run "docs/providers.md";
     commands_about_results_run "docs/results.md";
