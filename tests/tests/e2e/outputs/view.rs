@@ -572,6 +572,43 @@ fn names_are_readable_at_twenty_microseconds() {
     assert!(ticks.len() > 2 && apart.len() == ticks.len(), "{ticks:?}");
 }
 
+#[test]
+fn panel_leads_to_the_launching_call_and_its_place_in_the_source() {
+    let Some(mut browser) = Browser::start("links of the timeline") else {
+        return;
+    };
+    let (_directory, path) = copied();
+    let viewing = Viewing::start(&[text(&path)]);
+    browser.open(&viewing.address);
+    browser.value(
+        "(async () => { const track = rpdView.rows.find(row => row.track?.kind === 'kernels').track; \
+         await rpdView.pick(await rpdView.recordNear(track, rpdView.meta.length / 2)); })()",
+    );
+    let panel = "document.getElementById('chosen').textContent";
+    for shown in [
+        "65536",
+        "Registers",
+        "hipLaunchKernel",
+        "worker ",
+        "kernel|",
+    ] {
+        browser.until(&format!("{panel}.includes('{shown}')"));
+    }
+    let click = |name: &str| {
+        format!(
+            "[...document.querySelectorAll('#chosen button')].find(node => node.textContent === '{name}').click()"
+        )
+    };
+    browser.value(&click("Place in the source"));
+    browser.until(&format!("{panel}.includes('vector-ops.c:')"));
+    browser.value(&click("Launch call"));
+    browser.until("rpdView.state.record.track.kind === 'calls'");
+    browser.until(&format!("{panel}.startsWith('hipLaunchKernel')"));
+    browser.value(&click("What it launched"));
+    browser.until("rpdView.state.record.track.kind === 'kernels'");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 // answers-90
 #[test]
 fn names_with_markup_are_text() {
