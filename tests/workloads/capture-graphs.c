@@ -43,7 +43,7 @@ static hipMemcpy3DParms box(void *to, void *from, int kind) {
 
 static hipKernelNodeParams node_of(void **arguments) {
     return (hipKernelNodeParams){.blockDim = linear(BLOCK),
-                                 .func = (void *)increment,
+                                 .func = (void *)STUB(increment),
                                  .gridDim = linear(BLOCKS),
                                  .kernelParams = arguments};
 }
@@ -138,7 +138,7 @@ static void run_symbols(void) {
     HIP(hipGraphAddMemcpyNodeToSymbol(&nodes[0], graph, NULL, 0, &launches, &in, sizeof in, 0, hipMemcpyHostToDevice));
     void *arguments[] = {&device};
     const hipKernelNodeParams kernel = {
-        .blockDim = linear(1), .func = (void *)counting, .gridDim = linear(1), .kernelParams = arguments};
+        .blockDim = linear(1), .func = (void *)STUB(counting), .gridDim = linear(1), .kernelParams = arguments};
     HIP(hipGraphAddKernelNode(&nodes[1], graph, &nodes[0], 1, &kernel));
     HIP(hipGraphAddMemcpyNodeFromSymbol(&nodes[2], graph, &nodes[1], 1, &after, &launches, sizeof after, 0,
                                         hipMemcpyDeviceToHost));

@@ -50,7 +50,7 @@ static hipGraphNodeParams copy_of(void *to, void *from, int kind) {
 static hipGraphNodeParams kernel_of(void **arguments) {
     return (hipGraphNodeParams){.type = hipGraphNodeTypeKernel,
                                 .kernel = {.blockDim = linear(BLOCK),
-                                           .func = (void *)increment,
+                                           .func = (void *)STUB(increment),
                                            .gridDim = linear(BLOCKS),
                                            .kernelParams = arguments}};
 }

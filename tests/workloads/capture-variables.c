@@ -21,7 +21,7 @@ struct link {
 static void STUB(managed)(uint32_t *out, uint32_t count) { STUB_BODY(managed, &out, &count); }
 static void STUB(list)(uint32_t *out, const struct link *first) { STUB_BODY(list, &out, &first); }
 static void STUB(counting)(uint32_t *out) { STUB_BODY(counting, &out); }
-static void other_counting(uint32_t *out) { STUB_BODY(other_counting, &out); }
+static void STUB(other_counting)(uint32_t *out) { STUB_BODY(other_counting, &out); }
 
 static uint32_t launches, other_launches;
 static uint32_t initial[COUNT] = {5, 6, 7};
@@ -37,7 +37,7 @@ EMBED_KERNELS("varying.hipfb") {
     __hipRegisterManagedVar(fatbin_handle, (void **)&managed_values, initial, "managed_values", sizeof initial, 4);
     other_wrapper = fatbin_wrapper;
     void **other = __hipRegisterFatBinary(&other_wrapper);
-    __hipRegisterFunction(other, (const void *)other_counting, (char *)"counting_kernel", "counting_kernel", ~0u, NULL,
+    __hipRegisterFunction(other, (const void *)STUB(other_counting), (char *)"counting_kernel", "counting_kernel", ~0u, NULL,
                           NULL, NULL, NULL, NULL);
     __hipRegisterVar(other, &other_launches, (char *)"launches", (char *)"launches", 0, sizeof other_launches, 0, 0);
 }

@@ -54,7 +54,7 @@ static void launch_all(struct grid *grids, int devices, int by_module) {
     hipFunctionLaunchParams functions[MOST];
     memset(functions, 0, sizeof functions);
     for (int n = 0; n < devices; ++n) {
-        hipLaunchParams launch = {(void *)sum_over_grids, linear(grids[n].groups), linear(BLOCK), grids[n].args, 0, grids[n].stream};
+        hipLaunchParams launch = {(void *)STUB(sum_over_grids), linear(grids[n].groups), linear(BLOCK), grids[n].args, 0, grids[n].stream};
         list[n] = launch;
         hipFunctionLaunchParams *function = &functions[n];
         function->function = grids[n].function;
@@ -75,7 +75,7 @@ static void errors(struct grid *grids, int devices) {
     hipLaunchParams list[MOST + 1];
     for (int n = 0; n <= MOST; ++n) {
         struct grid *grid = &grids[n < devices ? n : 0];
-        hipLaunchParams launch = {(void *)sum_over_grids, linear(1), linear(BLOCK), grid->args, 0, grid->stream};
+        hipLaunchParams launch = {(void *)STUB(sum_over_grids), linear(1), linear(BLOCK), grid->args, 0, grid->stream};
         list[n] = launch;
     }
 #define SAY(what, call) printf("%s: %s\n", what, hipGetErrorName(call))

@@ -15,13 +15,13 @@
 
 enum { COUNT = 256, BLOCK = 64, BLOCKS = COUNT / BLOCK, FINE_GRAINED = 1 };
 
-static void increment(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
-static void counting(uint32_t *out) { STUB_BODY(counting, &out); }
+static void STUB(increment)(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
+static void STUB(counting)(uint32_t *out) { STUB_BODY(counting, &out); }
 static uint32_t launches;
 
 EMBED_KERNELS("varying.hipfb") {
-    register_kernel((const void *)increment, "increment_kernel");
-    register_kernel((const void *)counting, "counting_kernel");
+    REGISTER(increment, "increment_kernel");
+    REGISTER(counting, "counting_kernel");
     __hipRegisterVar(fatbin_handle, &launches, (char *)"launches", (char *)"launches", 0, sizeof launches, 0, 0);
 }
 

@@ -443,12 +443,12 @@ static void spilled(void) {
     }
 }
 
-static void STUB(strided)(void) {
+static void strided(void) {
     for (int i = 0; i < rounds / 4; ++i)
         LAUNCH(rows, linear(FILL), linear(ITEMS), 0, stream, device, device, clean ? 1 : 32, 10);
 }
 
-static void STUB(bank_conflicts)(void) {
+static void bank_conflicts(void) {
     for (int i = 0; i < rounds / 4; ++i)
         LAUNCH(banks, linear(FILL), linear(ITEMS), 0, stream, device, clean ? 1 : 32, 40);
 }
