@@ -295,6 +295,7 @@ pages! {
     commands_about_thread_traces_run "docs/thread-trace.md";
     commands_about_the_timeline_run "docs/view.md";
     commands_of_the_guide_run "docs/guide.md";
+    commands_of_the_tutorial_run "docs/tutorial.md";
     the_recipe_about_child_processes_runs "docs/recipes/child-processes.md";
     the_recipe_about_comparing_runs_runs "docs/recipes/compare-runs.md";
     the_recipe_about_counters_runs "docs/recipes/counters.md";
