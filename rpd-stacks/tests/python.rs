@@ -224,14 +224,15 @@ fn a_host_that_loads_python_late_and_locally_has_python_rows() {
             skipped(&check, "its code is in no library");
             continue;
         };
-        let prefix = interpreter
-            .parent()
-            .and_then(Path::parent)
-            .expect("prefix/bin/python");
+        // That of a virtual environment has no library of modules.
+        let prefix = Command::new(interpreter)
+            .args(["-c", "import sys; print(sys.base_prefix)"])
+            .output()
+            .expect("the interpreter runs");
         let output = Command::new(&host)
             .arg(library())
             .arg(&python)
-            .env("PYTHONHOME", prefix)
+            .env("PYTHONHOME", String::from_utf8_lossy(&prefix.stdout).trim())
             .output()
             .expect("the program was built");
         let text = String::from_utf8_lossy(&output.stdout);

@@ -386,11 +386,13 @@ impl Part {
 /// Beginning of the names of the functions that hipcc and nvcc make for `kernel<<<...>>>(...)`. Their line is that of the kernel.
 const STUB: &str = "__device_stub__";
 
-/// The place that a call was made at: the innermost frame of the program. Functions of the runtime's headers are none, and neither are
-/// the host stubs of kernels. `frames` are innermost first and without the call itself.
-pub fn site(frames: &[flame::Frame]) -> String {
+/// The place that a `call` of this name was made at: the innermost frame of the program. Functions of the runtime's headers are none,
+/// and neither are the called function of a runtime that is linked into the program, and the host stubs of kernels. `frames` are
+/// innermost first and without the call itself.
+pub fn site(frames: &[flame::Frame], call: &str) -> String {
     let in_headers = |frame: &flame::Frame| frame.file.contains("/include/hip/");
     let mut own = frames.iter().filter(|frame| !in_headers(frame)).peekable();
+    own.next_if(|frame| frame.name == call);
     let stub = own.next_if(|frame| truncated(&frame.name).starts_with(STUB));
     // nvcc puts a function with the kernel's name and parameters around its stub, whose name ends with the mangled name.
     if let Some(stub) = stub {
@@ -454,7 +456,7 @@ impl<'a> Texts<'a> {
 
     /// The place that a call was made at.
     pub fn site(&self, used: StackedFunction) -> String {
-        site(&self.below_call(used))
+        site(&self.below_call(used), self.function(used))
     }
 
     /// Text with all places of a stack, innermost first, without the call itself.
@@ -550,18 +552,23 @@ mod tests {
         ] {
             let stub = frame(stub, "app.hip", 3);
             let frames = [header.clone(), stub, main.clone()];
-            assert_eq!(site(&frames), "main at app.hip:40");
+            assert_eq!(site(&frames, "hipLaunchKernel"), "main at app.hip:40");
         }
         // The wrapper of nvcc is left out with its stub, and nothing else is.
         let stub = frame("__device_stub__Z3addIfEvPT_i(float*, int)", "app.cu", 3);
         let wrapper = frame("void add<float>(float*, int)", "app.cu", 3);
+        // So is the launch function of a runtime that is linked into the program.
+        let launch = frame("cudaLaunchKernel", "/home/me/app", 0);
+        let site = |frames: &[&flame::Frame]| {
+            let frames: Vec<flame::Frame> = frames.iter().map(|frame| (*frame).clone()).collect();
+            super::site(&frames, "cudaLaunchKernel")
+        };
+        let place = "main at app.hip:40";
+        assert_eq!(site(&[&stub, &wrapper, &main]), place);
+        assert_eq!(site(&[&launch, &stub, &wrapper, &main]), place);
+        assert_eq!(site(&[&stub, &main]), place);
         assert_eq!(
-            site(&[stub.clone(), wrapper.clone(), main.clone()]),
-            "main at app.hip:40"
-        );
-        assert_eq!(site(&[stub, main.clone()]), "main at app.hip:40");
-        assert_eq!(
-            site(&[wrapper, main]),
+            site(&[&wrapper, &main]),
             "void add<float>(float*, int) at app.cu:3"
         );
     }
@@ -569,6 +576,7 @@ mod tests {
     #[test]
     fn a_stack_of_a_stub_alone_has_the_stub_as_its_site() {
         let stub = frame("__device_stub__scale(float*)", "app.hip", 3);
-        assert_eq!(site(&[stub]), "__device_stub__scale(float*) at app.hip:3");
+        let place = "__device_stub__scale(float*) at app.hip:3";
+        assert_eq!(site(&[stub], "hipLaunchKernel"), place);
     }
 }

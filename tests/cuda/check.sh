@@ -39,7 +39,7 @@ if command -v nvcc >/dev/null; then
     expect "runtime calls" "$(rows graph-out/g_cuda_api_trace.csv)" 42
 
     say "plain: waits, and kernels of a graph by the lines that captured them"
-    "$rpd" --cuda-trace --kernel-trace --stacks native -f rocpd -d stacks-out -o s --backend cuda -- ./plain
+    "$rpd" --cuda-trace --cuda-api all --kernel-trace --stacks native -f rocpd -d stacks-out -o s --backend cuda -- ./plain
     "$rpd" query stacks-out/s_results.db "SELECT name, count(*) FROM hip_events GROUP BY 1"
     "$rpd" stacks stacks-out/s_results.db --kernels
     by_launch=$("$rpd" query -f csv stacks-out/s_results.db "SELECT count(*) FROM rocpd_kernel_dispatch k

@@ -152,15 +152,16 @@ impl<'a> Comparison<'a> {
             });
             let count = seen.entry((kernel, gpu)).or_insert(0);
             let run = dispatches.replay_pass(index);
-            let dispatch = dispatches.dispatch[index];
-            let known = run.and_then(|_| replayed.get(&dispatch).copied());
-            let nth = known.unwrap_or_else(|| {
+            let mut next = || {
                 *count += 1;
                 *count
-            });
-            if run.is_some() {
-                replayed.insert(dispatch, nth);
-            }
+            };
+            let nth = match run {
+                None => next(),
+                Some(_) => *replayed
+                    .entry(dispatches.dispatch[index])
+                    .or_insert_with(next),
+            };
             let number = run.map_or(number, |run| run.saturating_add(1));
             let pass = run.map_or(pass, |_| self.passes.id(&number.to_string()));
             let most = self.most.entry((kernel, gpu)).or_insert(0);

@@ -317,7 +317,7 @@ fn wait(record: &Synchronization) {
             return;
         }
     };
-    // Calls that only ask whether an event is complete are not observed, unless that was requested.
+    // One of a call that was not observed, such as before recording began, has no thread.
     let Some(Known::Call(origin)) = origins::ring().map(|ring| ring.get(record.correlation)) else {
         return;
     };

@@ -155,6 +155,10 @@ impl Rows<'_> {
         let mut levels = Vec::with_capacity(self.range.len());
         let mut values = Vec::with_capacity(self.range.len());
         for row in self.range.clone() {
+            // The rest would be copied for nothing.
+            if self.is_too_long() {
+                break;
+            }
             let id = id(row);
             let place = id.and_then(|id| Some((id, self.places.get_mut(id)?)));
             levels.push(i16::from(place.is_some()));

@@ -212,7 +212,7 @@ impl Arguments {
             let place = if self.whole {
                 stack(frames)
             } else {
-                site(frames)
+                site(frames, function)
             };
             let key = (function.to_owned(), place);
             found.uses.entry(key).or_default().add(cost);

@@ -179,7 +179,8 @@ fn mistakes_fail_with_their_status_and_message() {
             "command-line-61",
             "--sys-trace --hip-trace=no --hsa-trace=no --marker-trace=no --kernel-trace=no --memory-copy-trace=no \
              --memory-allocation-trace=no --scratch-memory-trace=no --rccl-trace=no --rocdecode-trace=no \
-             --rocjpeg-trace=no --cuda-trace=no --cuda-driver-trace=no --summary --echo -- true",
+             --rocjpeg-trace=no --rocshmem-trace=no --hipfile-trace=no --kfd-trace=no --cuda-trace=no \
+             --cuda-driver-trace=no --summary --echo -- true",
             1,
             "No tracing options were enabled for --summary option",
         ),
@@ -271,6 +272,8 @@ fn options_work_or_are_refused_by_name() {
         let line = match spec.form {
             // `--light` refuses other traces.
             _ if spec.long == "light" => "--light -- a".to_owned(),
+            // The replay of kernels is a beta feature, which another option allows.
+            _ if spec.long == "replay-mode" => "--replay-mode application -s -- a".to_owned(),
             // No program is started beside the process that is attached to.
             _ if spec.long == "pid" => "--pid 1 -s".to_owned(),
             Form::Integer(..) if spec.long == "attach-duration-msec" => {

@@ -168,6 +168,8 @@ pub(crate) struct Begun {
     frees: u64,
     /// Elements for which the arrays have room that the call writes.
     room: u64,
+    /// Whether the call becomes part of a capture; otherwise it is only looked at.
+    is_captured: bool,
 }
 
 /// Leaves the call that this thread is in, also when a panic passes.
@@ -206,6 +208,7 @@ pub(crate) unsafe fn begin(number: u32, arguments: &[u8]) -> Option<Begun> {
         waits_for: order::Covered::new(),
         frees: 0,
         room: 0,
+        is_captured: is_active,
     };
     if !is_active {
         // SAFETY: by the contract of this function.
@@ -265,7 +268,8 @@ impl Begun {
 /// As for [`begin`], with the same arguments.
 pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
     let _leave = LeaveOnDrop;
-    if !ACTIVE.load(Ordering::Acquire) {
+    // A capture that ended meanwhile still has this call.
+    if !begun.is_captured {
         // SAFETY: by the contract of this function.
         unsafe { watch::end(&mut begun, arguments, result) };
         return;

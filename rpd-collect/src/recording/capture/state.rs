@@ -154,7 +154,7 @@ impl CaptureState {
             size: made.size,
             kind: made.kind,
             device: super::DEVICE.get(),
-            hole: Hole::of_kind(made.kind),
+            hole: Hole::from_kind(made.kind),
             taken: None,
             pages: None,
             leads_to: Vec::new(),

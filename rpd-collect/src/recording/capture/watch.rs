@@ -47,7 +47,7 @@ pub(crate) enum Hole {
 
 impl Hole {
     /// The hole that all memory of a kind is ([`memory_kind`]).
-    pub(super) fn of_kind(kind: u32) -> Option<Hole> {
+    pub(super) fn from_kind(kind: u32) -> Option<Hole> {
         match kind {
             memory_kind::MANAGED => Some(Hole::Managed),
             memory_kind::HOST => Some(Hole::Pinned),

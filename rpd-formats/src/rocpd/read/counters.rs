@@ -32,8 +32,6 @@ pub(super) const PLACES: [(&str, u64, &str); 5] = [
 pub(super) const SAMPLE: &str = "sample_id";
 /// The component of counters in rocprofv3's databases.
 const COMPONENT: &str = "rocm";
-/// What NULL reads as in the column of agents.
-const NO_AGENT: i64 = -1;
 /// An instance that follows the one before.
 const NEXT: u32 = u32::MAX;
 
@@ -76,8 +74,8 @@ fn describe(source: &Source<'_>, info: &mut Info) -> Result<HashMap<i64, u32>> {
     let agents = &info.agents;
     source.each(wanted, "rocpd_info_pmc", |row| {
         let component = text(row, 8);
-        // Kinds of events of the kernel driver have rows here too.
-        let is_driver = text(row, 4) == kfd::BLOCK && integer(row, 1) == NO_AGENT;
+        // Kinds of events of the kernel driver have rows here too, of no agent.
+        let is_driver = text(row, 4) == kfd::BLOCK && !agents.contains_key(&integer(row, 1));
         if !component.is_empty() && component != COMPONENT || is_driver {
             return Ok(());
         }

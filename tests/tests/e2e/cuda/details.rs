@@ -7,7 +7,16 @@ use super::{rpd, table};
 
 #[test]
 fn waits_of_the_host_have_their_kind_and_call() {
-    let outcome = rpd(&["--cuda-trace", "--kernel-trace", "-f", "rocpd", "json"])
+    let options = [
+        "--cuda-trace",
+        "--cuda-api",
+        "all",
+        "--kernel-trace",
+        "-f",
+        "rocpd",
+        "json",
+    ];
+    let outcome = rpd(&options)
         .workload("cuda", ["runtime", "launches=3"])
         .success();
     let database = Database::open(&outcome.file(".db"));
