@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_analysis::records::Records as _;
 use rpd_core::compat::Compat;
+use rpd_core::storage::temporary::TemporaryDirectory;
 use rpd_formats::rocpd::read::Database;
 use rpd_view::export::{Exported, MOST_RECORDS, export};
 use rpd_view::pyramid::{self, Error, Pyramid};
@@ -164,7 +165,7 @@ impl Window {
 struct Tiles {
     pyramid: Pyramid,
     /// The directory that they are in where they are not kept.
-    _directory: Option<tempfile::TempDir>,
+    _directory: Option<TemporaryDirectory>,
 }
 
 /// What tells whether tiles are still those of the databases.
@@ -212,7 +213,7 @@ fn places(paths: &[PathBuf], identity: &str) -> Vec<PathBuf> {
 fn tiles(paths: &[PathBuf], naming: &Naming, window: Option<Window>) -> Result<Tiles> {
     let identity = identity(paths, naming)?;
     if let Some(window) = window {
-        let directory = tempfile::Builder::new().prefix("rpd-view-").tempdir()?;
+        let directory = TemporaryDirectory::new()?;
         let path = directory.path().join(format!("window.{ENDING}"));
         let loaded = Loaded::read(paths, naming)?;
         let span = span(&loaded).ok_or(Error::Empty)?;

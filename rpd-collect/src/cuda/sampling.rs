@@ -4,6 +4,11 @@
 //! thread fetches the sums a few times a second. They have no times: what was sampled during a pause is told from the rest by
 //! when it was fetched.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "a forked child, which has no CUPTI, never takes the lock"
+)]
+
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

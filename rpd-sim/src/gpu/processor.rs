@@ -280,15 +280,17 @@ impl Processor {
     }
 }
 
-/// Runs the kernel of a dispatch on the calling thread. Returns the results, and begin and end in device ticks; `None` when the
-/// queue was stopped before it had ended.
+/// Results of a dispatch, and its begin and end in device ticks.
+pub(super) type Executed = (Results, (u64, u64));
+
+/// Runs the kernel of a dispatch on the calling thread. `None` when the queue was stopped before it had ended.
 pub(super) fn execute(
     queue: &'static Queue,
     index: u64,
     packet: &KernelDispatchPacket,
     token: Token,
     hardware_queue: u32,
-) -> Result<Option<(Results, (u64, u64))>, Fault> {
+) -> Result<Option<Executed>, Fault> {
     let observer = observe::get();
     let counted = token != 0 && observer.is_some_and(|o| o.counts(token));
     let records = observer

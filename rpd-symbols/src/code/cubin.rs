@@ -11,6 +11,7 @@ use std::time::Duration;
 use rpd_core::ids::{CodeObjectId, KernelId};
 use rpd_core::session::Session;
 use rpd_core::session::code::Code;
+use rpd_core::storage::temporary::TemporaryFile;
 
 use super::{InstructionList, SourcePlace};
 
@@ -146,9 +147,9 @@ fn find() -> Option<PathBuf> {
 /// Disassembles a module: the functions whose symbols have these numbers.
 fn run(tool: &Path, module: &[u8], functions: &str) -> Result<String, String> {
     let said = |what: &str, error: std::io::Error| format!("{what}: {error}");
-    let mut file =
-        tempfile::NamedTempFile::new().map_err(|error| said("no temporary file", error))?;
-    file.write_all(module)
+    let mut file = TemporaryFile::new().map_err(|error| said("no temporary file", error))?;
+    file.file()
+        .write_all(module)
         .map_err(|error| said("writing a temporary file", error))?;
     let mut child = Command::new(tool)
         .args(["-c", "-gi", "-fun", functions])

@@ -75,7 +75,8 @@ fn describe(source: &Source<'_>, info: &mut Info) -> Result<HashMap<i64, u32>> {
     source.each(wanted, "rocpd_info_pmc", |row| {
         let component = text(row, 8);
         // Kinds of events of the kernel driver have rows here too, of no agent.
-        let is_driver = text(row, 4) == kfd::BLOCK && !agents.contains_key(&integer(row, 1));
+        let is_of_none = matches!(row.get_ref(1), Ok(ValueRef::Null));
+        let is_driver = text(row, 4) == kfd::BLOCK && is_of_none;
         if !component.is_empty() && component != COMPONENT || is_driver {
             return Ok(());
         }

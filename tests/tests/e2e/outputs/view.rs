@@ -355,7 +355,7 @@ fn tiles_are_in_the_cache_directory_where_the_database_cannot_be_joined() {
         return;
     }
     let outcome = Rpd::plain(["view", text(&path), "--build-only"])
-        .env("XDG_CACHE_HOME", text(cache.path()).to_owned())
+        .env("XDG_CACHE_HOME", text(cache.path()))
         .run()
         .success();
     set(0o700).expect("set");
