@@ -392,7 +392,8 @@ const STUB: &str = "__device_stub__";
 pub fn site(frames: &[flame::Frame], call: &str) -> String {
     let in_headers = |frame: &flame::Frame| frame.file.contains("/include/hip/");
     let mut own = frames.iter().filter(|frame| !in_headers(frame)).peekable();
-    own.next_if(|frame| frame.name == call);
+    // nvcc links CUDA's runtime into programs, where it is a part of them.
+    own.next_if(|frame| frame.name == call && call.starts_with("cuda"));
     let stub = own.next_if(|frame| truncated(&frame.name).starts_with(STUB));
     // nvcc puts a function with the kernel's name and parameters around its stub, whose name ends with the mangled name.
     if let Some(stub) = stub {

@@ -1,6 +1,6 @@
 //! The file of tiles: for each track its records, and bins of them for each zoom.
 //!
-//! A file begins with [`MAGIC`] and the place of its directory. Tiles, each deflated, follow in no particular order, and the
+//! A file begins with a word and the place of its directory. Tiles, each deflated, follow in no particular order, and the
 //! directory has the place of each by its [`Key`]. The layout of what is in a tile is in `tile`, that of bins in `bins`.
 
 mod bins;

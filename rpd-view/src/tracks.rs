@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Number of values in [`Row::details`].
+    /// Number of values in the details of a record.
     pub const fn details(self) -> usize {
         match self {
             Kind::Kernels | Kind::Copies => OP_DETAILS,

@@ -343,19 +343,6 @@ pub(super) fn walks(settings: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::number_before;
-
-    #[test]
-    fn bench_reads_numbers_from_example_output() {
-        let text = "10000000 records in 0.940 s (10.6 M/s), peak 774 MiB (3 before)";
-        assert_eq!(number_before(text, " s (").ok(), Some(0.94));
-        assert_eq!(number_before(text, " MiB (").ok(), Some(774.0));
-        assert!(number_before(text, " bytes").is_err());
-    }
-}
-
 /// Records of the timeline whose tiles are made and read.
 const VIEWED: &str = "10000000";
 
@@ -398,4 +385,17 @@ pub(super) fn view(settings: &Settings) -> Result<Vec<Row>> {
             Ok(Row::new(what, number_before(&text, after)?, unit, target))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_before;
+
+    #[test]
+    fn bench_reads_numbers_from_example_output() {
+        let text = "10000000 records in 0.940 s (10.6 M/s), peak 774 MiB (3 before)";
+        assert_eq!(number_before(text, " s (").ok(), Some(0.94));
+        assert_eq!(number_before(text, " MiB (").ok(), Some(774.0));
+        assert!(number_before(text, " bytes").is_err());
+    }
 }
