@@ -90,9 +90,9 @@ impl Deflate {
             let done = self
                 .0
                 .compress_vec(&bytes[taken..], &mut out, FlushCompress::Finish);
-            match done {
-                Ok(flate2::Status::StreamEnd) => return out,
-                Ok(flate2::Status::Ok | flate2::Status::BufError) | Err(_) => {
+            match done.expect("any bytes can be deflated") {
+                flate2::Status::StreamEnd => return out,
+                flate2::Status::Ok | flate2::Status::BufError => {
                     out.reserve(bytes.len() / 2 + 1024);
                 }
             }
