@@ -80,7 +80,8 @@ pub(super) fn number(record: &Kernel, name: &[u8]) -> u64 {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             if !numbers.devices.contains(&record.device) {
                 numbers.devices.push(record.device);
-                write_code(record.device);
+                let uri = format!("cuda://device/{}", record.device);
+                write_code(code_of(record.device), record.device, &uri);
             }
             write_symbol(number, code_of(record.device), &identity);
             numbers.by_identity.insert(identity.clone(), number);
@@ -110,11 +111,11 @@ fn code_of(device: u32) -> u64 {
     u64::from(device) + 1
 }
 
-fn write_code(device: u32) {
-    let uri = format!("cuda://device/{device}");
+/// Records a code object of a device. CUPTI says nothing of where it is loaded.
+pub(super) fn write_code(id: u64, device: u32, uri: &str) {
     let code = CodeObject {
         header: RecordKind::CodeObject.head(uri.len()).with_aux(1),
-        id: code_of(device),
+        id,
         agent: devices::handle(device),
         load_base: 0,
         load_size: 0,

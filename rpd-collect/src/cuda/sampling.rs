@@ -21,12 +21,9 @@ use cupti_sys::pc_sampling::{
     OfContext, PcData, REASON_NAME, StallReason, attribute,
 };
 use cupti_sys::{Functions, result};
-use rpd_spool::format::{
-    CodeObject, FIRST_WARP_REASON, PcCount, PcSampling, WARP_ISSUED, WARP_REASONS,
-};
+use rpd_spool::format::{FIRST_WARP_REASON, PcCount, PcSampling, WARP_ISSUED, WARP_REASONS};
 use rpd_spool::options::{CollectorOptions, SamplingMethod, SamplingUnit};
 use rpd_spool::record::RecordKind;
-use rpd_spool::writer::now;
 
 use super::{cupti, devices, kernels};
 use crate::recording::background::{InChild, spawn};
@@ -321,21 +318,7 @@ impl Modules {
         let next = FIRST_MODULE + self.objects.len() as u64;
         *self.objects.entry((device, crc)).or_insert_with(|| {
             let uri = format!("cuda://device/{device}/module/{crc:x}");
-            let object = CodeObject {
-                header: RecordKind::CodeObject.head(uri.len()).with_aux(1),
-                id: next,
-                agent: devices::handle(device),
-                load_base: 0,
-                load_size: 0,
-                load_delta: 0,
-                storage_type: 0,
-                uri_len: uri.len() as u32,
-                memory_base: 0,
-                memory_size: 0,
-                size: 0,
-                time: now(),
-            };
-            meta::write(&object, uri.as_bytes());
+            kernels::write_code(next, device, &uri);
             next
         })
     }

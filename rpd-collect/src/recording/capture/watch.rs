@@ -124,7 +124,7 @@ pub(super) fn follows(operation: &Operation) -> bool {
 /// A call begins.
 ///
 /// # Safety
-/// As for [`super::begin`].
+/// The arguments are those of the call, and the program's pointers in them are valid for it.
 pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
     match begun.operation.group {
         Group::Memory => {
@@ -153,7 +153,7 @@ fn note_device() {
 /// A call has returned `result`.
 ///
 /// # Safety
-/// As for [`super::end`].
+/// The arguments are those of the call that began, and the program's pointers in them are valid for it.
 pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8], result: i32) {
     LAUNCH.set(Launch::Unknown);
     if result != 0 {
@@ -177,7 +177,7 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8], result: i32) {
 /// What a launch may write.
 ///
 /// # Safety
-/// As for [`super::begin`].
+/// The arguments are those of the call, and the program's pointers in them are valid for it.
 unsafe fn of_call(begun: &Begun, arguments: &[u8]) -> Launch {
     // Sizes and arguments that calls before have set are not followed.
     if begun.number == number::hipLaunchByPtr {
